@@ -1,0 +1,1 @@
+"""Decide and register: one ComponentResource a concern, pure builders for the objects."""

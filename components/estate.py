@@ -1,0 +1,75 @@
+"""The whole estate of one stack."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from components import outputs
+from components.args import Args
+from components.gpu.node_pool import GpuNodePool, GpuNodePoolArgs
+from components.serving.triton_service import TritonService, TritonServiceArgs
+from spec import names
+from spec.catalog import Estate
+from spec.estate import ClusterSpec
+
+# The context that `python -m local` writes. Asking for it by name keeps the embedded stack off whatever cluster the
+# user's own kubeconfig points at.
+EMBEDDED_CONTEXT: Final = "triton-estate"
+
+
+class TritonEstateArgs(Args):
+    """Arguments of :class:`TritonEstate`."""
+
+    estate: Estate
+
+
+class TritonEstate(pulumi.ComponentResource):
+    """GPU pools, namespace and one TritonService a model.
+
+    Attributes:
+        outputs: what the stack exports, by output name.
+    """
+
+    outputs: Mapping[str, object]
+
+    def __init__(self, name: str, args: TritonEstateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("triton-estate:index:TritonEstate", name, None, opts)
+        spec = args.estate.spec
+        self._provider = _provider(spec.cluster, pulumi.ResourceOptions(parent=self))
+        namespace = k8s.core.v1.Namespace(
+            spec.namespace,
+            metadata=k8s.meta.v1.ObjectMetaArgs(name=spec.namespace, labels=names.estate_labels("serving")),
+            opts=self._child(),
+        )
+        pools = {
+            pool.name: GpuNodePool(pool.name, GpuNodePoolArgs(pool=pool), self._child()) for pool in spec.gpu_pools
+        }
+        for model in args.estate.models:
+            # On the nodes, not on the pool: a dependency on a component costs one edge for each of its children.
+            nodes = pools[model.pool.name].nodes if model.pool else []
+            TritonService(
+                model.spec.name,
+                TritonServiceArgs(model=model, namespace=spec.namespace),
+                self._child(depends_on=[namespace, *nodes]),
+            )
+        self.outputs = outputs.contract(args.estate)
+        self.register_outputs({})
+
+    def _child(self, depends_on: list[pulumi.Resource] | None = None) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, provider=self._provider, depends_on=depends_on)
+
+
+def _provider(cluster: ClusterSpec, opts: pulumi.ResourceOptions) -> k8s.Provider:
+    kubeconfig = str(Path(cluster.kubeconfig).expanduser()) if cluster.kubeconfig else None
+    return k8s.Provider(
+        "cluster",
+        kubeconfig=kubeconfig,
+        context=EMBEDDED_CONTEXT if cluster.provider == "embedded" else cluster.context,
+        # A changed config.pbtxt rolls the pods through its hash; replacing the ConfigMap would pull it from under
+        # running ones.
+        enable_config_map_mutable=True,
+        opts=opts,
+    )

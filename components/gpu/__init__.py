@@ -1,0 +1,1 @@
+"""GPU nodes and everything that runs on each of them."""

@@ -1,0 +1,1 @@
+"""One model as a complete service."""

@@ -1,0 +1,100 @@
+"""All that is Triton's own: ports, health paths, start-up arguments, shutdown, shared memory."""
+
+import math
+from typing import Final
+
+import pulumi_kubernetes as k8s
+
+from spec import triton
+from spec.fields import duration_seconds
+from spec.resolve import Model
+from spec.server import arguments
+
+HTTP_PORT: Final = 8000
+GRPC_PORT: Final = 8001
+METRICS_PORT: Final = 8002
+MODELS_PATH: Final = "/models"
+
+# Endpoints keep sending for a while after a pod was told to stop: wait first, then let Triton finish what is in
+# flight, and give the kubelet more than the sum of both before it kills.
+DRAIN_SECONDS: Final = 15
+EXIT_TIMEOUT_SECONDS: Final = 30
+GRACE_SECONDS: Final = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 15
+
+_PROBE_PERIOD: Final = 10
+# Default of the Python backend's shm-default-byte-size plus growth: each stub process takes a region of 64 MiB
+# (Triton, python_backend, Shared memory).
+_SHM_PER_PYTHON_INSTANCE_MIB: Final = 64
+_SHM_BASE_MIB: Final = 64
+
+
+def server_arguments(model: Model, repository: str) -> list[str]:
+    """Arguments of the container; the image's own entry point starts ``tritonserver`` from them.
+
+    Args:
+        model: the model.
+        repository: where Triton finds its models: a folder of the container or an object store.
+    """
+    return [
+        "tritonserver",
+        f"--id={model.spec.name}",
+        f"--model-repository={repository}",
+        "--model-control-mode=none",
+        f"--http-port={HTTP_PORT}",
+        f"--grpc-port={GRPC_PORT}",
+        f"--metrics-port={METRICS_PORT}",
+        f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
+        *arguments(model.spec.server),
+    ]
+
+
+def ready_path(model: Model) -> str:
+    """Readiness of one model, or of the whole server where it holds several."""
+    return "/v2/health/ready" if model.spec.members else f"/v2/models/{model.triton_name}/ready"
+
+
+def startup_probe(model: Model) -> k8s.core.v1.ProbeArgs:
+    """Allows the declared load time before liveness counts."""
+    failures = math.ceil(duration_seconds(model.spec.load_time) / _PROBE_PERIOD)
+    return _probe(ready_path(model), period=_PROBE_PERIOD, failures=max(failures, 1))
+
+
+def readiness_probe(model: Model) -> k8s.core.v1.ProbeArgs:
+    """Whether requests may be sent here."""
+    return _probe(ready_path(model), period=5, failures=3)
+
+
+def liveness_probe() -> k8s.core.v1.ProbeArgs:
+    """Whether the process answers at all; never the ready path, which a model under load may fail."""
+    return _probe("/v2/health/live", period=_PROBE_PERIOD, failures=3)
+
+
+def _probe(path: str, *, period: int, failures: int) -> k8s.core.v1.ProbeArgs:
+    return k8s.core.v1.ProbeArgs(
+        http_get=k8s.core.v1.HTTPGetActionArgs(path=path, port=HTTP_PORT),
+        period_seconds=period,
+        timeout_seconds=5,
+        failure_threshold=failures,
+    )
+
+
+def shared_memory_mib(model: Model) -> int:
+    """Size of /dev/shm: a base for the server and a region for each Python instance."""
+    gpus = model.spec.resources.gpu.count if model.spec.resources.gpu else 0
+    python_instances = sum(
+        triton.instance_count(config, gpus=gpus) for config in model.configs.values() if config.backend == "python"
+    )
+    return _SHM_BASE_MIB + _SHM_PER_PYTHON_INSTANCE_MIB * python_instances
+
+
+def container_ports() -> list[k8s.core.v1.ContainerPortArgs]:
+    """Ports of the container, named as those of the Service."""
+    return [k8s.core.v1.ContainerPortArgs(name=name, container_port=port) for name, port, _ in PORTS]
+
+
+# Istio reads the protocol from the name or from appProtocol; metrics are plain HTTP.
+PORTS: Final = (
+    ("http", HTTP_PORT, "http"),
+    ("grpc", GRPC_PORT, "grpc"),
+    ("http-metrics", METRICS_PORT, "http"),
+)

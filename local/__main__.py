@@ -1,0 +1,142 @@
+"""The embedded control plane as a tool of its own."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pulumi
+import urllib3
+from kubernetes.client.exceptions import ApiException
+
+from local import models, plan, toolchain
+from local.plane import plane, processes, workspace
+from local.plane.plane import PlaneError
+from local.plane.state import Folder
+from spec.problems import SpecError
+
+PROJECT: Final = Path(__file__).resolve().parent.parent
+_INTERRUPTED: Final = 130
+_MIB: Final = 2**20
+
+
+def _toolchain(arguments: argparse.Namespace) -> int:
+    del arguments
+    tools = toolchain.ensure(_say)
+    for name, path in vars(tools).items():
+        print(f"{name.replace('_', '-'):24} {path or 'comes with pulumi'}")
+    return 0
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    folder = Folder(arguments.dir)
+    tools = toolchain.ensure(_say)
+    plane.up(folder, lambda: tools, _say)
+    workspace.prepare(folder, tools)
+    workspace.select_stack(folder, PROJECT, arguments.stack)
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    plane.down(Folder(arguments.dir), _say, purge=arguments.purge)
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    found = plane.status(Folder(arguments.dir))
+    rows = [
+        [
+            one.name,
+            f"running, pid {one.pid}" if one.pid else "not running",
+            f"{one.memory // _MIB} MiB" if one.pid else "-",
+        ]
+        for one in found
+    ]
+    total = sum(one.memory for one in found) // _MIB
+    print(plan.table(["PROCESS", "STATE", "MEMORY"], [*rows, ["total", "", f"{total} MiB"]]))
+    dead = [one for one in found if one.expected and not one.pid]
+    for one in dead:
+        print(f"\n{one.name} ended; the end of {one.log}:\n{processes.tail(one.log)}")
+    if dead:
+        print("\nfix: run `python -m local up`, which starts what is missing")
+    return 0 if all(one.pid for one in found) else 1
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    folder = Folder(arguments.dir)
+    if not folder.kubeconfig.exists():
+        raise PlaneError("there is no control plane yet\n  fix: run `python -m local up`")
+    print(workspace.shell(folder))
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    print(plan.plan(PROJECT, arguments.stack))
+    return 0
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    print(models.models(Folder(arguments.dir), PROJECT, arguments.stack))
+    return 0
+
+
+def _logs(arguments: argparse.Namespace) -> int:
+    for one in plane.status(Folder(arguments.dir)):
+        print(f"==> {one.log}\n{processes.tail(one.log, arguments.lines)}\n")
+    return 0
+
+
+_COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
+    "toolchain": (_toolchain, "find the tools on PATH or in the cache, and build what lacks"),
+    "up": (_up, "start the control plane and select the stack; does nothing where it runs already"),
+    "down": (_down, "stop the control plane; its data stays unless --purge"),
+    "status": (_status, "show each process, and the end of its log if it died; exit code 1 unless all run"),
+    "logs": (_logs, "show the end of each log"),
+    "env": (_env, 'print the environment for a shell: eval "$(python -m local env)"'),
+    "plan": (_plan, "show what a stack would create, with neither engine nor cluster"),
+    "models": (_models, "show the models of the running stack"),
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m local", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (run, text) in _COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(run=run)
+        if name not in {"toolchain", "plan"}:
+            command.add_argument(
+                "--dir", type=Path, default=PROJECT / ".plane", help="folder of the plane (default: .plane)"
+            )
+        if name in {"up", "plan", "models"}:
+            command.add_argument("--stack", default="dev", help="stack (default: dev)")
+        if name == "down":
+            command.add_argument("--purge", action="store_true", help="also remove data, credentials and Pulumi state")
+        if name == "logs":
+            command.add_argument("--lines", type=int, default=15, help="lines of each log (default: 15)")
+    return parser
+
+
+def _say(line: str) -> None:
+    # Standard output belongs to results: `eval "$(python -m local env)"` must see nothing else.
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Run one command; a user's mistake ends in a message, not in a traceback."""
+    arguments = _parser().parse_args()
+    try:
+        return arguments.run(arguments)
+    except (SpecError, PlaneError, toolchain.ToolchainError, pulumi.RunError) as error:
+        _say(f"error: {error}")
+    except (ApiException, urllib3.exceptions.HTTPError) as error:
+        _say(f"error: the cluster does not answer: {error}\n  fix: run `python -m local status`")
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return _INTERRUPTED
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

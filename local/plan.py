@@ -1,0 +1,105 @@
+"""What a stack would create, from its own program under mocks: neither engine nor cluster is needed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from local.recorder import Recorded, Recording, record_stack
+from spec import names, source
+from spec.problems import Problem, SpecError
+
+
+def stack_settings(project: Path, stack: str) -> dict[str, object]:
+    """The project's own settings in ``Pulumi.<stack>.yaml``.
+
+    Raises:
+        SpecError: the file is missing or not valid YAML.
+    """
+    name = f"Pulumi.{stack}.yaml"
+    found = source.read(project / name, name)
+    config = found.data.get("config", {})
+    problems = list(found.problems)
+    if not isinstance(config, dict):
+        line = found.line(("config",))
+        problems.append(Problem("config", "must hold a mapping of settings", config, file=name, line=line))
+    if problems or not isinstance(config, dict):
+        raise SpecError(problems)
+    prefix = f"{names.PROJECT}:"
+    return {str(k).removeprefix(prefix): v for k, v in config.items() if str(k).startswith(prefix)}
+
+
+def plan(project: Path, stack: str) -> str:
+    """The plan as text: models, objects, GPUs asked against GPUs there, addresses.
+
+    Raises:
+        SpecError: a mistake in the stack file or in a model file.
+        pulumi.RunError: the same, found by the program.
+    """
+    recording = record_stack(project, stack, stack_settings(project, stack))
+    return "\n\n".join([_headline(recording, stack), _models(recording), _pools(recording), _addresses(recording)])
+
+
+def _headline(recording: Recording, stack: str) -> str:
+    count = len(recording.objects())
+    models = recording.outputs["models"]
+    return f"Stack {stack} ({recording.outputs['environment']}): {len(models)} models, {count} Kubernetes objects"
+
+
+def _models(recording: Recording) -> str:
+    rows = []
+    for name in sorted(recording.outputs["models"]):
+        objects = [found for found in recording.objects() if found.model == name]
+        rows.append(
+            [
+                name,
+                recording.outputs["models"][name]["owner"],
+                _replicas(objects),
+                _gpu(objects),
+                _kinds(objects),
+            ]
+        )
+    return table(["MODEL", "OWNER", "REPLICAS", "GPU RESOURCES EACH", "OBJECTS"], rows)
+
+
+def _replicas(objects: Sequence[Recorded]) -> str:
+    for found in objects:
+        if found.type.endswith(":HorizontalPodAutoscaler"):
+            return f"{found.inputs['spec']['minReplicas']:g} to {found.inputs['spec']['maxReplicas']:g}"
+    return ", ".join(f"{f.inputs['spec']['replicas']:g}" for f in objects if f.type.endswith(":Deployment"))
+
+
+def _gpu(objects: Sequence[Recorded]) -> str:
+    limits: dict[str, str] = {}
+    for found in objects:
+        if found.type.endswith(":Deployment"):
+            for container in found.inputs["spec"]["template"]["spec"]["containers"]:
+                limits |= container["resources"]["limits"]
+    return ", ".join(f"{key}={value}" for key, value in sorted(limits.items()) if "/" in key) or "-"
+
+
+def _kinds(objects: Iterable[Recorded]) -> str:
+    return ", ".join(sorted(found.type.rsplit(":", 1)[1] for found in objects))
+
+
+def _pools(recording: Recording) -> str:
+    rows = []
+    for name, pool in recording.outputs["gpuPools"].items():
+        verdict = "" if pool["gpusAskedAtLeast"] <= pool["gpus"] else "  NOT ENOUGH: some pods will stay Pending"
+        asked = f"{pool['gpusAskedAtLeast']:g} to {pool['gpusAskedAtMost']:g}"
+        rows.append([name, pool["sharing"], pool["gpuModel"], f"{pool['gpus']:g}", asked + verdict])
+    return table(["GPU POOL", "SHARING", "CARD", "CARDS", "CARDS ASKED"], rows)
+
+
+def _addresses(recording: Recording) -> str:
+    models: Mapping[str, Any] = recording.outputs["models"]
+    rows = [[name, models[name]["httpUrl"], models[name]["grpcTarget"]] for name in sorted(models)]
+    return table(["MODEL", "HTTP", "GRPC"], rows)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, as wide as their widest cell."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

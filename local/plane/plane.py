@@ -1,0 +1,170 @@
+"""Start, stop and look at a control plane: etcd, API server, controller manager, scheduler, KWOK."""
+
+import shutil
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from local.plane import credentials, nodes, processes, state
+from local.plane.commands import NAMES, Commands, Ports
+from local.plane.credentials import Credentials
+from local.plane.state import Folder, State
+from local.toolchain import Toolchain
+
+_READY_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.1
+# Another program may take a port between choosing and binding it.
+_ATTEMPTS: Final = 3
+
+Report = Callable[[str], None]
+
+
+class PlaneError(Exception):
+    """The plane cannot be started or reached; the message is for the user."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """One process of the plane.
+
+    Attributes:
+        name: e.g. ``etcd``.
+        pid: its pid while it runs, None when it does not.
+        memory: resident bytes.
+        log: its log file.
+        expected: whether it was started and not stopped since.
+    """
+
+    name: str
+    pid: int | None
+    memory: int
+    log: Path
+    expected: bool
+
+
+def up(folder: Folder, tools: Callable[[], Toolchain], report: Report) -> None:
+    """Start whatever of the plane does not run yet, and wait until it is ready.
+
+    Args:
+        folder: the plane.
+        tools: finds or builds the tools.
+        report: receives what is done.
+
+    Raises:
+        PlaneError: a process ends or does not become ready; everything started here is stopped again.
+    """
+    toolchain = tools()
+    with state.locked(folder):
+        before = state.read(folder)
+        if all(name in before.processes and before.processes[name].find() for name in NAMES):
+            report(f"the control plane runs already, {_address(before.ports)}")
+            return
+        # A part that survived the death of another is restarted with it: it holds that one's old port.
+        processes.stop(before.processes.values())
+        files = credentials.ensure(folder.credentials)
+        folder.log("etcd").parent.mkdir(exist_ok=True)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                _start(folder, toolchain, files, before.ports, report)
+            except _PortTakenError:
+                if attempt == _ATTEMPTS:
+                    raise PlaneError("other programs keep taking the chosen ports\n  fix: run it again") from None
+            else:
+                return
+
+
+class _PortTakenError(Exception):
+    pass
+
+
+def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | None, report: Report) -> None:
+    ports = state.free_ports(last)
+    server = f"https://127.0.0.1:{ports.api}"
+    for name in credentials.KUBECONFIGS:
+        credentials.write_kubeconfig(files, name, server, files.kubeconfig(name))
+    credentials.write_kubeconfig(files, "admin", server, folder.kubeconfig)
+    commands = Commands(tools, files, ports, folder.data)
+    running = State(ports)
+    began = time.monotonic()
+    try:
+        for name in NAMES:
+            running.processes[name] = processes.start(name, commands.command(name), folder.log(name))
+            state.write(folder, running)
+            if name == "kube-apiserver":
+                _wait(lambda: _answers(server, files), running, folder, "the API server")
+        nodes.ensure_general_node(folder.kubeconfig)
+        _wait(lambda: nodes.is_ready(folder.kubeconfig), running, folder, "the controllers")
+    except BaseException:
+        processes.stop(reversed(running.processes.values()))
+        state.write(folder, State(ports))
+        raise
+    report(f"the control plane is ready after {time.monotonic() - began:.1f} s, {_address(ports)}")
+
+
+def _wait(ready: Callable[[], bool], running: State, folder: Folder, what: str) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while not ready():
+        for name, process in running.processes.items():
+            if process.find() is None:
+                log = processes.tail(folder.log(name))
+                if "address already in use" in log:
+                    raise _PortTakenError
+                raise PlaneError(f"{name} ended while the plane started\n\n{log}\n\n  log: {folder.log(name)}")
+        if time.monotonic() > deadline:
+            logs = folder.log("etcd").parent
+            raise PlaneError(
+                f"{what} did not become ready within {_READY_SECONDS:.0f} s\n  fix: see the logs in {logs}"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _answers(server: str, files: Credentials) -> bool:
+    context = ssl.create_default_context(cafile=str(files.cert("ca")))
+    context.load_cert_chain(files.cert("admin"), files.key("admin"))
+    try:
+        with urllib.request.urlopen(f"{server}/readyz", context=context, timeout=5) as answer:  # noqa: S310  # https
+            return answer.status == 200
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return False
+
+
+def down(folder: Folder, report: Report, *, purge: bool = False) -> None:
+    """Stop the plane; with ``purge`` also remove its data, credentials and Pulumi state."""
+    if not folder.root.exists():
+        report("the control plane does not run")
+        return
+    with state.locked(folder):
+        known = state.read(folder)
+        running = [process for process in known.processes.values() if process.find() is not None]
+        killed: list[str] = []
+        # Clients before servers, so that nobody retries against a dead port.
+        for group in (("kube-scheduler", "kube-controller-manager", "kwok"), ("kube-apiserver",), ("etcd",)):
+            killed += processes.stop(process for process in running if process.name in group)
+        state.write(folder, State(known.ports))
+        for name in killed:
+            report(f"{name} did not end by itself and was killed")
+        report("the control plane is stopped" if running else "the control plane does not run")
+        if purge:
+            shutil.rmtree(folder.root)
+            report(f"removed {folder.root}")
+
+
+def status(folder: Folder) -> list[Status]:
+    """Every process of the plane, running or not."""
+    known = state.read(folder)
+    result = []
+    for name in NAMES:
+        process = known.processes.get(name)
+        found = process.find() if process else None
+        memory = found.memory_info().rss if found else 0
+        result.append(Status(name, found.pid if found else None, memory, folder.log(name), process is not None))
+    return result
+
+
+def _address(ports: Ports | None) -> str:
+    return f"https://127.0.0.1:{ports.api}" if ports else "address unknown"

@@ -1,0 +1,98 @@
+"""Processes that outlive the command that started them, known by pid and start time."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_TERM_SECONDS: Final = 15.0
+# psutil's start times of one process differ by less than a clock tick between calls.
+_SAME_START: Final = 0.05
+_TAIL_LINES: Final = 15
+
+
+@dataclass(frozen=True)
+class Process:
+    """A started process.
+
+    Attributes:
+        name: what it is, e.g. ``etcd``.
+        pid: its process id.
+        started: its start time in seconds since the epoch, so that a reused pid is not mistaken for it.
+    """
+
+    name: str
+    pid: int
+    started: float
+
+    def find(self) -> psutil.Process | None:
+        """The running process, or None if it ended (also when another one has its pid now)."""
+        try:
+            process = psutil.Process(self.pid)
+            if abs(process.create_time() - self.started) > _SAME_START or process.status() == psutil.STATUS_ZOMBIE:
+                return None
+        except psutil.NoSuchProcess:
+            return None
+        return process
+
+
+def start(name: str, command: Sequence[str], log: Path, environment: dict[str, str] | None = None) -> Process:
+    """Start a process in a session of its own, so that Ctrl-C in this terminal does not reach it."""
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=os.environ | (environment or {}),
+            cwd=log.parent,
+        )
+    # Popen complains when it is collected while its child lives; these children are meant to.
+    child.returncode = 0
+    return Process(name, child.pid, psutil.Process(child.pid).create_time())
+
+
+def stop(processes: Iterable[Process]) -> list[str]:
+    """End processes, gently first.
+
+    Returns:
+        Names of those that had to be killed.
+    """
+    running = {found: process.name for process in processes if (found := process.find()) is not None}
+    for found in running:
+        _signal(found.terminate)
+    deadline = time.monotonic() + _TERM_SECONDS
+    while (left := [found for found in running if _is_alive(found)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for found in left:
+        _signal(found.kill)
+    return [running[found] for found in left]
+
+
+def tail(log: Path, lines: int = _TAIL_LINES) -> str:
+    """The last lines of a log."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return "(no log)"
+    return "\n".join(text.splitlines()[-lines:]) or "(the log is empty)"
+
+
+def _signal(send: Callable[[], None]) -> None:
+    try:
+        send()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

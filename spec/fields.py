@@ -1,0 +1,176 @@
+"""Field types and the base class that model files and stack files share."""
+
+import re
+from decimal import Decimal
+from typing import Annotated, Final, NoReturn
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from spec.names import DNS_LABEL, MODEL_NAME_MAX, suggest_dns_label
+
+
+class Spec(BaseModel):
+    """Base of everything a person writes: no unknown field, no silent conversion, no later change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=to_camel)
+
+
+def refuse(message: str, *, allowed: str = "", fix: str = "") -> NoReturn:
+    """Refuse a value from inside a validator, with the way out.
+
+    Raises:
+        PydanticCustomError: always; ``spec.validation`` turns it into a Problem.
+    """
+    raise PydanticCustomError("refused", "{message}", {"message": message, "allowed": allowed, "fix": fix})
+
+
+_MEMORY: Final = re.compile(r"^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)$")
+_CPU: Final = re.compile(r"^([0-9]+m|[0-9]+(\.[0-9]{1,3})?)$")
+_DURATION: Final = re.compile(r"^([0-9]+)(ms|s|m|h)$")
+_MEMORY_UNIT: Final = {
+    "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+}  # fmt: skip
+_DURATION_UNIT: Final = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600)}
+
+
+def memory_bytes(quantity: str) -> int:
+    """Bytes of a memory quantity such as ``8Gi``.
+
+    Raises:
+        ValueError: not a memory quantity.
+    """
+    match = _MEMORY.match(quantity)
+    if not match:
+        raise ValueError(quantity)
+    return int(Decimal(match[1]) * _MEMORY_UNIT[match[2]])
+
+
+def mebibytes(quantity: str) -> int:
+    """Whole MiB of a memory quantity, rounded down."""
+    return memory_bytes(quantity) // 2**20
+
+
+def cpu_millis(quantity: str) -> int:
+    """Thousandths of a CPU of a CPU quantity such as ``500m`` or ``4``."""
+    return int(quantity[:-1]) if quantity.endswith("m") else int(Decimal(quantity) * 1000)
+
+
+def duration_seconds(duration: str) -> Decimal:
+    """Seconds of a duration such as ``300s``.
+
+    Raises:
+        ValueError: not a duration.
+    """
+    match = _DURATION.match(duration)
+    if not match:
+        raise ValueError(duration)
+    return Decimal(match[1]) * _DURATION_UNIT[match[2]]
+
+
+def _check_memory(value: object) -> str:
+    if isinstance(value, str) and _MEMORY.match(value) and memory_bytes(value) > 0:
+        return value
+    if isinstance(value, int | float) or (isinstance(value, str) and value.replace(".", "", 1).isdigit()):
+        refuse(
+            "memory needs a unit",
+            allowed="a number and Ki, Mi, Gi, Ti, k, M, G or T",
+            fix=f"write {value}Mi for mebibytes or {value}Gi for gibibytes",
+        )
+    refuse(
+        "not a memory quantity",
+        allowed="a number and Ki, Mi, Gi, Ti, k, M, G or T",
+        fix="write for example 8Gi",
+    )
+
+
+def _check_cpu(value: object) -> str:
+    text = str(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    if _CPU.match(text) and cpu_millis(text) > 0:
+        return text
+    refuse(
+        "not a CPU quantity",
+        allowed="CPUs (4, 0.5) or thousandths (500m)",
+        fix='write for example "4" or 500m',
+    )
+
+
+def _check_duration(value: object) -> str:
+    if isinstance(value, str) and _DURATION.match(value):
+        return value
+    refuse("not a duration", allowed="a whole number and ms, s, m or h", fix="write for example 60s")
+
+
+def _dns_label(longest: int) -> BeforeValidator:
+    def check(value: object) -> str:
+        allowed = (
+            f"1 to {longest} characters: a-z, 0-9 and -, beginning with a letter and ending with a letter or digit"
+        )
+        if not isinstance(value, str):
+            refuse("must be text", allowed=allowed)
+        if len(value) <= longest and DNS_LABEL.match(value):
+            return value
+        suggestion = suggest_dns_label(value, longest)
+        message = "not a DNS label" if len(value) <= longest else f"longer than {longest} characters"
+        refuse(message, allowed=allowed, fix=f"write {suggestion}" if suggestion else "choose a name of letters")
+
+    return BeforeValidator(check)
+
+
+Memory = Annotated[str, BeforeValidator(_check_memory), WithJsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
+Cpu = Annotated[
+    str,
+    BeforeValidator(_check_cpu),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _CPU.pattern}, {"type": "number", "exclusiveMinimum": 0}]}),
+]
+Duration = Annotated[
+    str, BeforeValidator(_check_duration), WithJsonSchema({"type": "string", "pattern": _DURATION.pattern})
+]
+
+
+def _label_type(longest: int) -> dict[str, object]:
+    return {"type": "string", "pattern": DNS_LABEL.pattern, "maxLength": longest}
+
+
+DnsLabel = Annotated[str, _dns_label(63), WithJsonSchema(_label_type(63))]
+ModelName = Annotated[str, _dns_label(MODEL_NAME_MAX), WithJsonSchema(_label_type(MODEL_NAME_MAX))]
+
+
+def _matches(pattern: re.Pattern[str], what: str, allowed: str) -> BeforeValidator:
+    def check(value: object) -> str:
+        if isinstance(value, str) and pattern.match(value):
+            return value
+        refuse(f"not {what}", allowed=allowed)
+
+    return BeforeValidator(check)
+
+
+_LABEL_VALUE: Final = re.compile(r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
+_TRITON_NAME: Final = re.compile(r"^[A-Za-z0-9][-A-Za-z0-9_.]*$")
+_IMAGE: Final = re.compile(
+    r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]*|@sha256:[0-9a-f]{64})$"
+)
+
+LabelValue = Annotated[
+    str,
+    _matches(
+        _LABEL_VALUE,
+        "a Kubernetes label value",
+        "1 to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
+    ),
+    WithJsonSchema({"type": "string", "pattern": _LABEL_VALUE.pattern}),
+]
+TritonName = Annotated[
+    str,
+    _matches(_TRITON_NAME, "a Triton model name", "letters, digits, -, _ and ."),
+    WithJsonSchema({"type": "string", "pattern": _TRITON_NAME.pattern}),
+]
+# An image without tag or digest is another one every day.
+Image = Annotated[
+    str,
+    _matches(
+        _IMAGE, "a container image with a tag or a digest", "[registry/]name:tag or [registry/]name@sha256:digest"
+    ),
+    WithJsonSchema({"type": "string", "pattern": _IMAGE.pattern}),
+]

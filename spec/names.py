@@ -1,0 +1,63 @@
+"""Every name, label and address of the estate, computed in one place so that nothing has to guess them."""
+
+import re
+from typing import Final
+
+PROJECT: Final = "triton-estate"
+LABEL_DOMAIN: Final = "triton-estate.io"
+OWNER_LABEL: Final = f"{LABEL_DOMAIN}/owner"
+POOL_LABEL: Final = f"{LABEL_DOMAIN}/node-pool"
+
+DEFAULT_REVISION: Final = "v1"
+
+# A pod is named <model>-<revision>-<10 characters>-<5 characters> and its name becomes a host name of at most 63
+# characters (RFC 1123), so model, revision and the two dashes have 46 between them.
+MODEL_NAME_MAX: Final = 36
+REVISION_NAME_MAX: Final = 9
+DNS_LABEL: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+
+
+def suggest_dns_label(text: str, longest: int) -> str:
+    """The closest DNS label to what somebody wrote, or ``""`` if nothing is left of it."""
+    label = re.sub(r"[^a-z0-9]+", "-", text.lower()).lstrip("0123456789-").strip("-")
+    return label[:longest].rstrip("-")
+
+
+def workload(model: str, revision: str) -> str:
+    """Name of the Deployment of one revision, and of the HPA and the PodDisruptionBudget that follow it."""
+    return f"{model}-{revision}"
+
+
+def config_map(model: str, revision: str) -> str:
+    """Name of the ConfigMap that holds the config.pbtxt files of one revision."""
+    return f"{workload(model, revision)}-config"
+
+
+def selector(model: str, revision: str | None = None) -> dict[str, str]:
+    """Labels that never change in the life of a model (or of one revision): all that a selector may hold."""
+    labels = {"app.kubernetes.io/name": "triton", "app.kubernetes.io/instance": model}
+    return labels if revision is None else labels | {"app.kubernetes.io/version": revision}
+
+
+def labels(model: str, owner: str, revision: str | None = None) -> dict[str, str]:
+    """Labels of everything that belongs to a model."""
+    return selector(model, revision) | {
+        "app.kubernetes.io/component": "inference",
+        "app.kubernetes.io/part-of": PROJECT,
+        "app.kubernetes.io/managed-by": "pulumi",
+        OWNER_LABEL: owner,
+    }
+
+
+def estate_labels(component: str) -> dict[str, str]:
+    """Labels of what belongs to the estate as a whole."""
+    return {
+        "app.kubernetes.io/name": component,
+        "app.kubernetes.io/part-of": PROJECT,
+        "app.kubernetes.io/managed-by": "pulumi",
+    }
+
+
+def service_host(model: str, namespace: str) -> str:
+    """DNS name of a model's Service inside the cluster."""
+    return f"{model}.{namespace}.svc.cluster.local"

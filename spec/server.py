@@ -1,0 +1,163 @@
+"""Options of ``tritonserver`` that a model file may set, with the server's own names and types.
+
+Source: ``tritonserver --help`` of Triton 2.60.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, WithJsonSchema
+
+from spec.fields import refuse
+from spec.validation import closest
+
+OptionValue = bool | int | float | str | list[str]
+
+_BOOLEAN: Final = [
+    "log-info",
+    "log-warning",
+    "log-error",
+    "exit-on-error",
+    "strict-readiness",
+    "model-namespacing",
+    "enable-peer-access",
+    "allow-gpu-metrics",
+    "allow-cpu-metrics",
+    "grpc-keepalive-permit-without-calls",
+    "disable-auto-complete-config",
+]
+_INTEGER: Final = [
+    "log-verbose",
+    "repository-poll-secs",
+    "model-load-thread-count",
+    "model-load-retry-count",
+    "http-thread-count",
+    "grpc-infer-allocation-pool-size",
+    "grpc-keepalive-time",
+    "grpc-keepalive-timeout",
+    "grpc-http2-max-pings-without-data",
+    "grpc-http2-min-recv-ping-interval-without-data",
+    "grpc-http2-max-ping-strikes",
+    "grpc-max-connection-age",
+    "grpc-max-connection-age-grace",
+    "pinned-memory-pool-byte-size",
+    "buffer-manager-thread-count",
+]
+_NUMBER: Final = ["metrics-interval-ms", "min-supported-compute-capability"]
+_TEXT: Final = [
+    "log-format",
+    "model-config-name",
+    "http-header-forward-pattern",
+    "grpc-header-forward-pattern",
+    "grpc-infer-response-compression-level",
+    "backend-directory",
+    "repoagent-directory",
+    "cache-directory",
+    "rate-limit",
+]
+_REPEATED: Final = [
+    "http-restricted-api",
+    "grpc-restricted-protocol",
+    "metrics-config",
+    "trace-config",
+    "backend-config",
+    "cache-config",
+    "rate-limit-resource",
+    "cuda-memory-pool-byte-size",
+    "cuda-virtual-address-size",
+    "host-policy",
+    "model-load-gpu-limit",
+]
+_KINDS: Final[dict[str, str]] = (
+    dict.fromkeys(_BOOLEAN, "true or false")
+    | dict.fromkeys(_INTEGER, "a whole number, 0 or more")
+    | dict.fromkeys(_NUMBER, "a number, 0 or more")
+    | dict.fromkeys(_TEXT, "text")
+    | dict.fromkeys(_REPEATED, "a list of texts")
+)
+_CHOICES: Final = {
+    "log-format": ("default", "ISO8601"),
+    "grpc-infer-response-compression-level": ("none", "low", "medium", "high"),
+    "rate-limit": ("off", "execution_count"),
+}
+_FLAGS: Final = frozenset({"disable-auto-complete-config"})
+
+# What the component decides: ports, repository, shutdown and identity have to agree with the Kubernetes objects.
+_OWNED: Final = {
+    "id": "the name of the model",
+    "exit-timeout-secs": "the shutdown settings of the component",
+    "model-repository": "`repository:`",
+    "model-store": "`repository:`",
+    "model-control-mode": "the component: `none`, so that nobody changes a server by writing to its bucket",
+    "load-model": "the component",
+    "log-file": "the component: logs go to standard error for the cluster's log collector",
+    "allow-http": "the component", "http-address": "the component", "http-port": "the component",
+    "reuse-http-port": "the component", "allow-grpc": "the component", "grpc-address": "the component",
+    "grpc-port": "the component", "reuse-grpc-port": "the component", "allow-metrics": "the component",
+    "metrics-address": "the component", "metrics-port": "the component",
+    "grpc-use-ssl": "the gateway, which ends TLS", "grpc-use-ssl-mutual": "the gateway, which ends TLS",
+    "grpc-server-cert": "the gateway, which ends TLS", "grpc-server-key": "the gateway, which ends TLS",
+    "grpc-root-cert": "the gateway, which ends TLS",
+}  # fmt: skip
+_REPLACED: Final = {
+    "strict-model-config": "disable-auto-complete-config: true",
+    "response-cache-byte-size": "cache-config: [local,size=<bytes>]",
+    "trace-file": "trace-config: [triton,file=<path>]",
+    "trace-level": "trace-config: [level=<level>]",
+    "trace-rate": "trace-config: [rate=<rate>]",
+    "trace-count": "trace-config: [count=<count>]",
+    "trace-log-frequency": "trace-config: [triton,log-frequency=<value>]",
+}
+
+
+def _check(options: dict[str, OptionValue]) -> dict[str, OptionValue]:
+    for name, value in options.items():
+        if name in _OWNED:
+            refuse(f"{name} is decided by {_OWNED[name]}", fix=f"leave {name} out")
+        if name in _REPLACED:
+            refuse(f"{name} is deprecated in Triton", fix=f"write {_REPLACED[name]}")
+        if name not in _KINDS:
+            hint = closest(name.replace("_", "-"), list(_KINDS)) or "see `tritonserver --help`"
+            refuse(f"tritonserver has no option {name}", allowed=", ".join(sorted(_KINDS)), fix=hint)
+        if not _has_kind(name, value):
+            refuse(f"{name} takes {_KINDS[name]}, not {value!r}", allowed=_KINDS[name])
+        if name in _CHOICES and value not in _CHOICES[name]:
+            refuse(f"{name} does not know {value!r}", allowed=", ".join(_CHOICES[name]))
+    return options
+
+
+def _has_kind(name: str, value: OptionValue) -> bool:
+    if name in _BOOLEAN or isinstance(value, bool):
+        return name in _BOOLEAN and isinstance(value, bool)
+    if name in _INTEGER:
+        return isinstance(value, int) and value >= 0
+    if name in _NUMBER:
+        return isinstance(value, int | float) and value >= 0
+    return isinstance(value, list if name in _REPEATED else str)
+
+
+def arguments(options: dict[str, OptionValue]) -> list[str]:
+    """Command-line arguments for checked options, in a fixed order."""
+    result: list[str] = []
+    for name in sorted(options):
+        value = options[name]
+        if name in _FLAGS:
+            result += [f"--{name}"] if value else []
+        elif isinstance(value, list):
+            result += [f"--{name}={item}" for item in value]
+        else:
+            result.append(f"--{name}={str(value).lower() if isinstance(value, bool) else value}")
+    return result
+
+
+def _json_schema() -> dict[str, object]:
+    kinds: dict[str, dict[str, object]] = (
+        {name: {"type": "boolean"} for name in _BOOLEAN}
+        | {name: {"type": "integer", "minimum": 0} for name in _INTEGER}
+        | {name: {"type": "number", "minimum": 0} for name in _NUMBER}
+        | {name: {"enum": list(_CHOICES[name])} if name in _CHOICES else {"type": "string"} for name in _TEXT}
+        | {name: {"type": "array", "items": {"type": "string"}} for name in _REPEATED}
+    )
+    return {"type": "object", "additionalProperties": False, "properties": kinds}
+
+
+ServerOptions = Annotated[dict[str, OptionValue], AfterValidator(_check), WithJsonSchema(_json_schema())]

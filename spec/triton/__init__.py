@@ -1,0 +1,21 @@
+"""Triton's model configuration: parsed, checked and written in its canonical form."""
+
+from spec.triton.check import check
+from spec.triton.ensemble import check_ensemble
+from spec.triton.instances import instance_count
+from spec.triton.parse import parse
+from spec.triton.proto import ModelConfig
+from spec.triton.revisions import check_revisions, check_version_directories
+from spec.triton.text import parse_text, render
+
+__all__ = [
+    "ModelConfig",
+    "check",
+    "check_ensemble",
+    "check_revisions",
+    "check_version_directories",
+    "instance_count",
+    "parse",
+    "parse_text",
+    "render",
+]
