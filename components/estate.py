@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import pulumi
 import pulumi_kubernetes as k8s
@@ -14,10 +13,6 @@ from components.serving.triton_service import TritonService, TritonServiceArgs
 from spec import names
 from spec.catalog import Estate
 from spec.estate import ClusterSpec
-
-# The context that `python -m local` writes. Asking for it by name keeps the embedded stack off whatever cluster the
-# user's own kubeconfig points at.
-EMBEDDED_CONTEXT: Final = "triton-estate"
 
 
 class TritonEstateArgs(Args):
@@ -67,7 +62,7 @@ def _provider(cluster: ClusterSpec, opts: pulumi.ResourceOptions) -> k8s.Provide
     return k8s.Provider(
         "cluster",
         kubeconfig=kubeconfig,
-        context=EMBEDDED_CONTEXT if cluster.provider == "embedded" else cluster.context,
+        context=names.EMBEDDED_CONTEXT if cluster.provider == "embedded" else cluster.context,
         # A changed config.pbtxt rolls the pods through its hash; replacing the ConfigMap would pull it from under
         # running ones.
         enable_config_map_mutable=True,

@@ -58,6 +58,7 @@ def _pool(pool: GpuPoolSpec, models: Iterable[Model]) -> dict[str, object]:
     return {
         "sharing": pool.sharing,
         "gpuModel": pool.gpu_model,
+        "gpuMemory": pool.gpu_memory,
         "nodeLabel": f"{names.POOL_LABEL}={pool.name}",
         "gpus": pool.cards,
         "gpusAskedAtLeast": gpus_asked(pool, models),

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import pulumi
-import urllib3
-from kubernetes.client.exceptions import ApiException
-
-from local import models, plan, toolchain
+from local import models, toolchain
 from local.plane import plane, processes, workspace
-from local.plane.plane import PlaneError
+from local.plane.errors import PlaneError
+from local.plane.kubectl import Kubectl
 from local.plane.state import Folder
+from local.table import table
 from spec.problems import SpecError
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
@@ -32,7 +30,7 @@ def _toolchain(arguments: argparse.Namespace) -> int:
 def _up(arguments: argparse.Namespace) -> int:
     folder = Folder(arguments.dir)
     tools = toolchain.ensure(_say)
-    plane.up(folder, lambda: tools, _say)
+    plane.up(folder, tools, _say)
     workspace.prepare(folder, tools)
     workspace.select_stack(folder, PROJECT, arguments.stack)
     return 0
@@ -54,37 +52,49 @@ def _status(arguments: argparse.Namespace) -> int:
         for one in found
     ]
     total = sum(one.memory for one in found) // _MIB
-    print(plan.table(["PROCESS", "STATE", "MEMORY"], [*rows, ["total", "", f"{total} MiB"]]))
+    print(table(["PROCESS", "STATE", "MEMORY"], [*rows, ["total", "", f"{total} MiB"]]))
     dead = [one for one in found if one.expected and not one.pid]
     for one in dead:
         print(f"\n{one.name} ended; the end of {one.log}:\n{processes.tail(one.log)}")
     if dead:
-        print("\nfix: run `python -m local up`, which starts what is missing")
+        print("\nfix: run `python -m local up`, which starts the control plane again; its data is kept")
     return 0 if all(one.pid for one in found) else 1
-
-
-def _env(arguments: argparse.Namespace) -> int:
-    folder = Folder(arguments.dir)
-    if not folder.kubeconfig.exists():
-        raise PlaneError("there is no control plane yet\n  fix: run `python -m local up`")
-    print(workspace.shell(folder))
-    return 0
-
-
-def _plan(arguments: argparse.Namespace) -> int:
-    print(plan.plan(PROJECT, arguments.stack))
-    return 0
-
-
-def _models(arguments: argparse.Namespace) -> int:
-    print(models.models(Folder(arguments.dir), PROJECT, arguments.stack))
-    return 0
 
 
 def _logs(arguments: argparse.Namespace) -> int:
     for one in plane.status(Folder(arguments.dir)):
         print(f"==> {one.log}\n{processes.tail(one.log, arguments.lines)}\n")
     return 0
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    print(workspace.shell(_existing(arguments)))
+    return 0
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    # Only here: the Pulumi SDK takes longer to import than every other command takes to run.
+    from local import plan  # noqa: PLC0415
+
+    try:
+        print(plan.plan(PROJECT, arguments.stack))
+    except plan.PlanError as error:
+        _say(f"error: {error}")
+        return 1
+    return 0
+
+
+def _models(arguments: argparse.Namespace) -> int:
+    folder = _existing(arguments)
+    print(models.models(Kubectl(folder.bin / "kubectl", folder.kubeconfig), folder, PROJECT, arguments.stack))
+    return 0
+
+
+def _existing(arguments: argparse.Namespace) -> Folder:
+    folder = Folder(arguments.dir)
+    if not folder.kubeconfig.exists():
+        raise PlaneError("there is no control plane yet\n  fix: run `python -m local up`")
+    return folder
 
 
 _COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
@@ -106,9 +116,8 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
         if name not in {"toolchain", "plan"}:
-            command.add_argument(
-                "--dir", type=Path, default=PROJECT / ".plane", help="folder of the plane (default: .plane)"
-            )
+            default = PROJECT / ".plane"
+            command.add_argument("--dir", type=Path, default=default, help="folder of the plane (default: .plane)")
         if name in {"up", "plan", "models"}:
             command.add_argument("--stack", default="dev", help="stack (default: dev)")
         if name == "down":
@@ -128,14 +137,12 @@ def main() -> int:
     arguments = _parser().parse_args()
     try:
         return arguments.run(arguments)
-    except (SpecError, PlaneError, toolchain.ToolchainError, pulumi.RunError) as error:
+    except (SpecError, PlaneError, toolchain.ToolchainError) as error:
         _say(f"error: {error}")
-    except (ApiException, urllib3.exceptions.HTTPError) as error:
-        _say(f"error: the cluster does not answer: {error}\n  fix: run `python -m local status`")
+        return 1
     except KeyboardInterrupt:
         _say("interrupted")
         return _INTERRUPTED
-    return 1
 
 
 if __name__ == "__main__":

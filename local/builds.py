@@ -4,7 +4,8 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from local.progress import Progress
 from local.tools import Family, Patch
 from local.versions import version_of
 
-_PACKAGE: Final = "{{.ImportPath}}@{{with .Module}}{{.Version}}{{end}}"
+_PACKAGE: Final = "{{.ImportPath}}@{{with .Module}}{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
 _EMBEDDED_SCHEMA: Final = "cmd/pulumi-resource-kubernetes"
 
 
@@ -65,32 +66,58 @@ class Workshop:
         return output
 
 
-def build(family: Family, shop: Workshop) -> Path:
-    """Builds one family and puts it into the cache.
+@contextmanager
+def _plainly(family: Family, shop: Workshop) -> Generator[None]:
+    """What the system refuses, such as a full disk, as the family's failure."""
+    try:
+        yield
+    except OSError as error:
+        raise failed(f"building {family.name} {family.version}", str(error), log=shop.log(family)) from error
+
+
+def prepare(family: Family, shop: Workshop) -> dict[str, str]:
+    """Downloads what a family is made of.
+
+    Returns:
+        Its packages by import path, each with its version.
+
+    Raises:
+        ToolchainError: it cannot be had.
+        Stopped: the build was told to stop.
+    """
+    shop.log(family).unlink(missing_ok=True)
+    shop.progress.start(family, "downloading")
+    with _plainly(family, shop):
+        _set_up(family, shop)
+        for module in _file_modules(family):
+            _module(module, family, shop)
+    packages = _packages(family, shop) if family.tools else {}
+    shop.progress.pause(family, packages.values())
+    return packages
+
+
+def build(family: Family, shop: Workshop, packages: Mapping[str, str]) -> Path:
+    """Builds a prepared family and puts it into the cache.
 
     Raises:
         ToolchainError: it cannot be built.
         Stopped: the build was told to stop.
     """
-    shop.log(family).unlink(missing_ok=True)
-    shop.progress.start(family, "downloading")
+    shop.progress.start(family, "building" if family.tools else "copying")
     into = cache.temporary(cache.tools_folder(), cache.folder_of(family).name)
     try:
-        _prepare(family, shop)
-        _copy_files(family, shop, into)
-        if family.tools:
-            _compile(family, shop, into)
+        with _plainly(family, shop):
+            _copy_files(family, shop, into)
+            _compile(family, shop, into, packages)
             _check(family, into)
-        folder = cache.publish(family, into, {"go": shop.go.version})
-    except OSError as error:
-        raise failed(f"building {family.name} {family.version}", str(error), log=shop.log(family)) from error
+            folder = cache.publish(family, into, {"go": shop.go.version})
     finally:
         cache.remove(into)
     shop.progress.done(family)
     return folder
 
 
-def _prepare(family: Family, shop: Workshop) -> None:
+def _set_up(family: Family, shop: Workshop) -> None:
     """The family's go.mod and go.sum in a working folder, where they may be changed."""
     work = shop.folder / family.name
     work.mkdir()
@@ -146,8 +173,12 @@ def _module(module: str, family: Family, shop: Workshop) -> Path:
     return Path(json.loads(match[1]))
 
 
+def _file_modules(family: Family) -> list[str]:
+    return list(dict.fromkeys(file.module for file in family.files))
+
+
 def _copy_files(family: Family, shop: Workshop, into: Path) -> None:
-    for module in dict.fromkeys(file.module for file in family.files):
+    for module in _file_modules(family):
         source = _module(module, family, shop)
         for file in family.files:
             if file.module == module:
@@ -157,21 +188,21 @@ def _copy_files(family: Family, shop: Workshop, into: Path) -> None:
                 target.chmod(0o755 if file.executable else 0o644)
 
 
-def _compile(family: Family, shop: Workshop, into: Path) -> None:
-    packages = [tool.package for tool in family.tools]
-    listed = shop.run(family, "downloading the modules of", "list", "-deps", "-f", _PACKAGE, *packages)
+def _packages(family: Family, shop: Workshop) -> dict[str, str]:
+    tools = [tool.package for tool in family.tools]
+    listed = shop.run(family, "downloading the modules of", "list", "-deps", "-f", _PACKAGE, *tools)
     # Lines such as "go: downloading …@v1" are not packages; unsafe has no code.
-    names = {
+    return {
         line.partition("@")[0]: line
         for line in listed.splitlines()
         if "@" in line and " " not in line and not line.startswith("unsafe@")
     }
-    shop.progress.expect(family, names.values())
-    shop.progress.doing(family, "compiling")
 
+
+def _compile(family: Family, shop: Workshop, into: Path, packages: Mapping[str, str]) -> None:
     def on_line(line: str) -> None:
-        if line in names:
-            shop.progress.compiled(names[line])
+        if line in packages:
+            shop.progress.compiled(packages[line])
 
     for batch, output in _commands(family, into):
         shop.run(family, "building", "build", "-v", *_flags(family), "-o", output, *batch, on_line=on_line)
@@ -207,30 +238,43 @@ def _check(family: Family, into: Path) -> None:
 class Lanes:
     """Builds families side by side: lanes take the next family when they are free.
 
-    The provider comes first and keeps little more than one core busy; the second lane fills the other. More
-    lanes than two would compile shared packages twice and need memory: each Go build uses all cores anyway.
+    While the first lane compiles the first family, and the standard library with it, the second downloads for
+    all others: nothing common is compiled twice, and a network that is not there is noticed early. More lanes
+    than two would need memory for nothing: each Go build uses all cores anyway.
     """
 
     def __init__(self, families: Sequence[Family], shop: Workshop, cores: int) -> None:
+        self._families = tuple(families)
         self._waiting = list(families)
         self._shop = shop
         self._guard = threading.Lock()
+        self._downloads = threading.Lock()
+        self._packages: dict[str, dict[str, str]] = {}
         self.errors: list[BaseException] = []
         self.threads = [
-            threading.Thread(target=self._work, name=f"build-{number}", daemon=True)
+            threading.Thread(target=self._work, args=(number,), daemon=True)
             for number in range(min(lanes(cores), len(families)))
         ]
 
-    def _work(self) -> None:
-        while True:
-            with self._guard:
-                if self.errors or not self._waiting:
-                    return
-                family = self._waiting.pop(0)
-            try:
-                build(family, self._shop)
-            except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
-                self.errors.append(error)
+    def _work(self, number: int) -> None:
+        try:
+            if number:
+                for family in self._families[1:]:
+                    self._prepared(family)
+            while not self.errors and (family := self._next()):
+                build(family, self._shop, self._prepared(family))
+        except BaseException as error:  # noqa: BLE001 - carried to the thread that waits
+            self.errors.append(error)
+
+    def _next(self) -> Family | None:
+        with self._guard:
+            return self._waiting.pop(0) if self._waiting else None
+
+    def _prepared(self, family: Family) -> dict[str, str]:
+        with self._downloads:
+            if family.name not in self._packages:
+                self._packages[family.name] = prepare(family, self._shop)
+            return self._packages[family.name]
 
 
 def lanes(cores: int) -> int:

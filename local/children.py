@@ -51,13 +51,18 @@ class Children:
         program = self._start(command, cwd, env)
         lines: list[str] = []
         try:
-            with log.open("a") as file, program:
-                assert program.stdout is not None  # noqa: S101 - PIPE in _start
+            assert program.stdout is not None  # noqa: S101 - PIPE in _start
+            with log.open("a") as file, program.stdout:
                 file.write(f"$ {' '.join(map(str, command))}\n")
                 for line in program.stdout:
                     file.write(line)
                     lines.append(line)
                     on_line(line.rstrip("\n"))
+            program.wait()
+        except BaseException:
+            # Ctrl-C, or the log cannot be written: nobody else is going to end the program.
+            _end([program])
+            raise
         finally:
             with self._guard:
                 self._running.discard(program)
@@ -88,17 +93,18 @@ class Children:
         with self._guard:
             self._stopped = True
             programs = list(self._running)
-        for program in programs:
-            _signal(program, signal.SIGTERM)
-        for program in programs:
-            try:
-                program.wait(_GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                pass
-            finally:
-                # Also after a quiet end: a compiler may outlive the `go` that started it.
-                _signal(program, signal.SIGKILL)
-            program.wait()
+        _end(programs)
+
+
+def _end(programs: Sequence[subprocess.Popen[str]]) -> None:
+    for program in programs:
+        _signal(program, signal.SIGTERM)
+    for program in programs:
+        with suppress(subprocess.TimeoutExpired):
+            program.wait(_GRACE_SECONDS)
+        # Also after a quiet end: a compiler may outlive the `go` that started it.
+        _signal(program, signal.SIGKILL)
+        program.wait()
 
 
 def _signal(program: subprocess.Popen[str], number: int) -> None:

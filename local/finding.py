@@ -60,7 +60,8 @@ def find() -> tuple[dict[str, Found], dict[str, Missing]]:
             elif folder:
                 found[name] = Found(folder / name, family.version, "cache")
             else:
-                missing[name] = Missing(family, candidate.problem if candidate else "not on PATH")
+                lack = "not on PATH" if family.tools else "a file the tools need"
+                missing[name] = Missing(family, candidate.problem if candidate else lack)
     if _has_language_host(found.get("pulumi")):
         for answers in (found, missing):
             answers.pop(LANGUAGE_EXEC, None)

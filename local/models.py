@@ -3,26 +3,25 @@
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config
-
-from local.plan import table
 from local.plane import workspace
-from local.plane.plane import PlaneError
+from local.plane.errors import PlaneError
+from local.plane.kubectl import Kubectl
 from local.plane.state import Folder
+from local.table import table
 
 
-def models(folder: Folder, project: Path, stack: str) -> str:
+def models(kubectl: Kubectl, folder: Folder, project: Path, stack: str) -> str:
     """A table of models: revision, ready replicas, addresses.
 
     Raises:
         PlaneError: the stack has no outputs yet, or the cluster does not answer.
     """
     outputs = _outputs(folder, project, stack)
-    api = client.AppsV1Api(config.new_client_from_config(config_file=str(folder.kubeconfig)))
-    deployments = api.list_namespaced_deployment(outputs["namespace"]).items
+    deployments = kubectl.get("deployments", f"--namespace={outputs['namespace']}")["items"]
     ready = dict(map(_replicas, deployments))
     rows = []
     for name, model in sorted(outputs["models"].items()):
@@ -33,11 +32,10 @@ def models(folder: Folder, project: Path, stack: str) -> str:
     return table(["MODEL", "REVISION", "READY", "HTTP URL", "GRPC TARGET", "METRICS PORT"], rows)
 
 
-def _replicas(deployment: client.V1Deployment) -> tuple[str, str]:
+def _replicas(deployment: Mapping[str, Any]) -> tuple[str, str]:
     """Name of a Deployment, and its ready replicas out of all."""
-    metadata, status = deployment.metadata, deployment.status
-    ready, wanted = (status.ready_replicas, status.replicas) if status else (0, 0)
-    return (metadata.name or "" if metadata else ""), f"{ready or 0}/{wanted or 0}"
+    status = deployment["status"]
+    return deployment["metadata"]["name"], f"{status.get('readyReplicas', 0)}/{status.get('replicas', 0)}"
 
 
 def _outputs(folder: Folder, project: Path, stack: str) -> dict[str, Any]:

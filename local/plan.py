@@ -4,9 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pulumi
+
 from local.recorder import Recorded, Recording, record_stack
+from local.table import table
 from spec import names, source
 from spec.problems import Problem, SpecError
+
+
+class PlanError(Exception):
+    """The program refused its input; the message is for the user."""
 
 
 def stack_settings(project: Path, stack: str) -> dict[str, object]:
@@ -33,9 +40,12 @@ def plan(project: Path, stack: str) -> str:
 
     Raises:
         SpecError: a mistake in the stack file or in a model file.
-        pulumi.RunError: the same, found by the program.
+        PlanError: the program refused, for the same reasons.
     """
-    recording = record_stack(project, stack, stack_settings(project, stack))
+    try:
+        recording = record_stack(project, stack, stack_settings(project, stack))
+    except pulumi.RunError as error:
+        raise PlanError(str(error)) from None
     return "\n\n".join([_headline(recording, stack), _models(recording), _pools(recording), _addresses(recording)])
 
 
@@ -94,12 +104,3 @@ def _addresses(recording: Recording) -> str:
     models: Mapping[str, Any] = recording.outputs["models"]
     rows = [[name, models[name]["httpUrl"], models[name]["grpcTarget"]] for name in sorted(models)]
     return table(["MODEL", "HTTP", "GRPC"], rows)
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns of text, as wide as their widest cell."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )

@@ -61,13 +61,11 @@ class Progress:
             step.doing = doing
             self._say(f"{step.title}: {doing}")
 
-    def doing(self, family: Family, doing: str) -> None:
-        """The family has come to something else."""
-        self.steps[family.name].doing = doing
-
-    def expect(self, family: Family, packages: Iterable[str]) -> None:
-        """These packages make up the family."""
-        self.steps[family.name].packages = frozenset(packages)
+    def pause(self, family: Family, packages: Iterable[str]) -> None:
+        """The family waits to be built, and is made of these packages."""
+        with self._guard:
+            self.steps[family.name].packages = frozenset(packages)
+            self.steps[family.name].started = None
 
     def compiled(self, package: str) -> None:
         """A package is being compiled."""

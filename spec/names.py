@@ -10,10 +10,16 @@ POOL_LABEL: Final = f"{LABEL_DOMAIN}/node-pool"
 
 DEFAULT_REVISION: Final = "v1"
 
+# The kubeconfig context of the embedded control plane. An embedded stack asks for it by name, which keeps it off
+# whatever cluster the user's own kubeconfig points at.
+EMBEDDED_CONTEXT: Final = PROJECT
+
 # A pod is named <model>-<revision>-<10 characters>-<5 characters> and its name becomes a host name of at most 63
 # characters (RFC 1123), so model, revision and the two dashes have 46 between them.
 MODEL_NAME_MAX: Final = 36
 REVISION_NAME_MAX: Final = 9
+# A simulated node is named <pool>-<0 to 999>, and its name is also the value of its hostname label.
+POOL_NAME_MAX: Final = 59
 DNS_LABEL: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
 
 

@@ -8,6 +8,7 @@ import pulumi_kubernetes as k8s
 from components.args import Args
 from spec import names
 from spec.estate import GpuPoolSpec
+from spec.fields import mebibytes
 
 _TAINT_KEY: Final = "nvidia.com/gpu"
 _TAINT_VALUE: Final = "present"
@@ -16,8 +17,12 @@ _PODS: Final = "110"
 
 
 def node_labels(pool: GpuPoolSpec) -> dict[str, str]:
-    """Labels of every node of the pool; ``node_selector`` picks from them."""
-    return node_selector(pool) | {"nvidia.com/gpu.product": pool.gpu_model, "nvidia.com/gpu.present": "true"}
+    """Labels of every node of the pool, as GPU feature discovery writes them; ``node_selector`` picks from them."""
+    return node_selector(pool) | {
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.product": pool.gpu_model,
+        "nvidia.com/gpu.memory": str(mebibytes(pool.gpu_memory)),
+    }
 
 
 def node_selector(pool: GpuPoolSpec) -> dict[str, str]:

@@ -41,14 +41,16 @@ class TritonService(pulumi.ComponentResource):
                     pulumi.ResourceOptions(parent=self),
                 )
             )
-        timeout = f"{workload.progress_seconds(model)}s"
+        timeouts = pulumi.CustomTimeouts(
+            create=f"{workload.progress_seconds(model)}s", update=f"{workload.rollout_seconds(model)}s"
+        )
         deployment = k8s.apps.v1.Deployment(
             name,
             workload.deployment(model, revision, namespace),
             pulumi.ResourceOptions(
                 parent=self,
                 depends_on=config,
-                custom_timeouts=pulumi.CustomTimeouts(create=timeout, update=timeout),
+                custom_timeouts=timeouts,
             ),
         )
         if not model.scaling.fixed:

@@ -1,5 +1,6 @@
 """The Deployment of one revision of a model, and the Service in front of all of them."""
 
+import math
 from typing import Final
 
 import pulumi_kubernetes as k8s
@@ -7,10 +8,12 @@ import pulumi_kubernetes as k8s
 from components.gpu import node_pool
 from components.serving import model_config, repository, runtime
 from spec import names
-from spec.fields import mebibytes
+from spec.fields import duration_seconds, mebibytes
 from spec.resolve import Model
 
 _USER: Final = 1000
+# Until a node has booted and pulled the image.
+_BOOT_SECONDS: Final = 600
 
 
 def deployment(model: Model, revision: str, namespace: str) -> k8s.apps.v1.DeploymentInitArgs:
@@ -39,8 +42,13 @@ def deployment(model: Model, revision: str, namespace: str) -> k8s.apps.v1.Deplo
 
 
 def progress_seconds(model: Model) -> int:
-    """How long a rollout may make no progress: node boot and image pull (ten minutes) and the load time."""
-    return 600 + int(runtime.duration_seconds(model.spec.load_time))
+    """How long a rollout may make no progress: node boot and image pull, and the load time."""
+    return _BOOT_SECONDS + math.ceil(duration_seconds(model.spec.load_time))
+
+
+def rollout_seconds(model: Model) -> int:
+    """How long an update may take: one replica after the other, see ``_strategy``, each with its load time."""
+    return _BOOT_SECONDS + model.scaling.max * math.ceil(duration_seconds(model.spec.load_time))
 
 
 def service(model: Model, namespace: str) -> k8s.core.v1.ServiceInitArgs:

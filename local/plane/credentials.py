@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from components.estate import EMBEDDED_CONTEXT
+from spec.names import EMBEDDED_CONTEXT
 
 _LIFETIME: Final = dt.timedelta(days=365)
 _RENEW_BEFORE: Final = dt.timedelta(days=30)

@@ -1,10 +1,7 @@
 """Start, stop and look at a control plane: etcd, API server, controller manager, scheduler, KWOK."""
 
 import shutil
-import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +10,8 @@ from typing import Final
 from local.plane import credentials, nodes, processes, state
 from local.plane.commands import NAMES, Commands, Ports
 from local.plane.credentials import Credentials
+from local.plane.errors import PlaneError
+from local.plane.kubectl import Kubectl
 from local.plane.state import Folder, State
 from local.toolchain import Toolchain
 
@@ -22,10 +21,6 @@ _POLL_SECONDS: Final = 0.1
 _ATTEMPTS: Final = 3
 
 Report = Callable[[str], None]
-
-
-class PlaneError(Exception):
-    """The plane cannot be started or reached; the message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -47,30 +42,29 @@ class Status:
     expected: bool
 
 
-def up(folder: Folder, tools: Callable[[], Toolchain], report: Report) -> None:
+def up(folder: Folder, tools: Toolchain, report: Report) -> None:
     """Start whatever of the plane does not run yet, and wait until it is ready.
 
     Args:
         folder: the plane.
-        tools: finds or builds the tools.
+        tools: the tools.
         report: receives what is done.
 
     Raises:
         PlaneError: a process ends or does not become ready; everything started here is stopped again.
     """
-    toolchain = tools()
     with state.locked(folder):
         before = state.read(folder)
         if all(name in before.processes and before.processes[name].find() for name in NAMES):
             report(f"the control plane runs already, {_address(before.ports)}")
             return
         # A part that survived the death of another is restarted with it: it holds that one's old port.
-        processes.stop(before.processes.values())
+        _stop(before)
         files = credentials.ensure(folder.credentials)
         folder.log("etcd").parent.mkdir(exist_ok=True)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _start(folder, toolchain, files, before.ports, report)
+                _start(folder, tools, files, before.ports, report)
             except _PortTakenError:
                 if attempt == _ATTEMPTS:
                     raise PlaneError("other programs keep taking the chosen ports\n  fix: run it again") from None
@@ -89,6 +83,7 @@ def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | N
         credentials.write_kubeconfig(files, name, server, files.kubeconfig(name))
     credentials.write_kubeconfig(files, "admin", server, folder.kubeconfig)
     commands = Commands(tools, files, ports, folder.data)
+    kubectl = Kubectl(tools.kubectl, folder.kubeconfig)
     running = State(ports)
     began = time.monotonic()
     try:
@@ -96,11 +91,11 @@ def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | N
             running.processes[name] = processes.start(name, commands.command(name), folder.log(name))
             state.write(folder, running)
             if name == "kube-apiserver":
-                _wait(lambda: _answers(server, files), running, folder, "the API server")
-        nodes.ensure_general_node(folder.kubeconfig)
-        _wait(lambda: nodes.is_ready(folder.kubeconfig), running, folder, "the controllers")
+                _wait(lambda: kubectl.succeeds("get", "--raw=/readyz"), running, folder, "the API server")
+        nodes.ensure_general_node(kubectl)
+        _wait(lambda: nodes.is_ready(kubectl), running, folder, "the controllers")
     except BaseException:
-        processes.stop(reversed(running.processes.values()))
+        _stop(running)
         state.write(folder, State(ports))
         raise
     report(f"the control plane is ready after {time.monotonic() - began:.1f} s, {_address(ports)}")
@@ -123,16 +118,6 @@ def _wait(ready: Callable[[], bool], running: State, folder: Folder, what: str) 
         time.sleep(_POLL_SECONDS)
 
 
-def _answers(server: str, files: Credentials) -> bool:
-    context = ssl.create_default_context(cafile=str(files.cert("ca")))
-    context.load_cert_chain(files.cert("admin"), files.key("admin"))
-    try:
-        with urllib.request.urlopen(f"{server}/readyz", context=context, timeout=5) as answer:  # noqa: S310  # https
-            return answer.status == 200
-    except (urllib.error.URLError, TimeoutError, ConnectionError):
-        return False
-
-
 def down(folder: Folder, report: Report, *, purge: bool = False) -> None:
     """Stop the plane; with ``purge`` also remove its data, credentials and Pulumi state."""
     if not folder.root.exists():
@@ -141,17 +126,21 @@ def down(folder: Folder, report: Report, *, purge: bool = False) -> None:
     with state.locked(folder):
         known = state.read(folder)
         running = [process for process in known.processes.values() if process.find() is not None]
-        killed: list[str] = []
-        # Clients before servers, so that nobody retries against a dead port.
-        for group in (("kube-scheduler", "kube-controller-manager", "kwok"), ("kube-apiserver",), ("etcd",)):
-            killed += processes.stop(process for process in running if process.name in group)
-        state.write(folder, State(known.ports))
-        for name in killed:
+        for name in _stop(known):
             report(f"{name} did not end by itself and was killed")
+        state.write(folder, State(known.ports))
         report("the control plane is stopped" if running else "the control plane does not run")
         if purge:
             shutil.rmtree(folder.root)
             report(f"removed {folder.root}")
+
+
+def _stop(known: State) -> list[str]:
+    """Clients before servers: an API server without its etcd takes a minute to give up."""
+    killed: list[str] = []
+    for group in (("kube-scheduler", "kube-controller-manager", "kwok"), ("kube-apiserver",), ("etcd",)):
+        killed += processes.stop(process for process in known.processes.values() if process.name in group)
+    return killed
 
 
 def status(folder: Folder) -> list[Status]:

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 import psutil
 
 _TERM_SECONDS: Final = 15.0
+_KILL_SECONDS: Final = 5.0
 # psutil's start times of one process differ by less than a clock tick between calls.
 _SAME_START: Final = 0.05
 _TAIL_LINES: Final = 15
@@ -67,11 +67,10 @@ def stop(processes: Iterable[Process]) -> list[str]:
     running = {found: process.name for process in processes if (found := process.find()) is not None}
     for found in running:
         _signal(found.terminate)
-    deadline = time.monotonic() + _TERM_SECONDS
-    while (left := [found for found in running if _is_alive(found)]) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    _, left = psutil.wait_procs(running, timeout=_TERM_SECONDS)
     for found in left:
         _signal(found.kill)
+    psutil.wait_procs(left, timeout=_KILL_SECONDS)
     return [running[found] for found in left]
 
 
@@ -89,10 +88,3 @@ def _signal(send: Callable[[], None]) -> None:
         send()
     except psutil.NoSuchProcess:
         return
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

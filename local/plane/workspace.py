@@ -5,13 +5,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-import pulumi_kubernetes
-
-from local.plane import language_host
-from local.plane.plane import PlaneError
+from local.plane.errors import PlaneError
 from local.plane.state import Folder
 from local.toolchain import Toolchain
 
@@ -30,7 +28,7 @@ def prepare(folder: Folder, tools: Toolchain) -> None:
         # The engine takes a language host without a warning only from its own folder.
         _same_file(tools.pulumi, folder.bin / "pulumi")
         _same_file(tools.language_exec, folder.bin / f"{_LANGUAGE_HOST}-exec")
-        _copy(Path(language_host.__file__), folder.bin / _LANGUAGE_HOST)
+        _copy(Path(__file__).with_name("language_host.py"), folder.bin / _LANGUAGE_HOST)
     plugin = folder.pulumi_home / "plugins" / f"resource-kubernetes-v{_sdk_version()}"
     plugin.mkdir(parents=True, exist_ok=True)
     _symlink(tools.kubernetes_provider, plugin / "pulumi-resource-kubernetes")
@@ -78,7 +76,7 @@ def select_stack(folder: Folder, project: Path, stack: str) -> None:
 
 
 def _sdk_version() -> str:
-    return pulumi_kubernetes._utilities.get_version()  # noqa: SLF001  # the version that the SDK asks the engine for
+    return metadata.version("pulumi-kubernetes")  # the SDK asks the engine for the plugin of its own version
 
 
 def _symlink(target: Path, link: Path) -> None:
