@@ -59,10 +59,13 @@ class TritonEstate(pulumi.ComponentResource):
 
 def _provider(cluster: ClusterSpec, opts: pulumi.ResourceOptions) -> k8s.Provider:
     kubeconfig = str(Path(cluster.kubeconfig).expanduser()) if cluster.kubeconfig else None
+    context = names.EMBEDDED_CONTEXT if cluster.provider == "embedded" else cluster.context
     return k8s.Provider(
         "cluster",
         kubeconfig=kubeconfig,
-        context=names.EMBEDDED_CONTEXT if cluster.provider == "embedded" else cluster.context,
+        context=context,
+        # Another path or port of the same cluster must not replace everything on it.
+        cluster_identifier=context or cluster.provider,
         # A changed config.pbtxt rolls the pods through its hash; replacing the ConfigMap would pull it from under
         # running ones.
         enable_config_map_mutable=True,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from spec import source
@@ -9,7 +10,7 @@ from spec.estate import EstateSpec
 from spec.model import ModelSpec
 from spec.problems import Problem, SpecError
 from spec.resolve import Model, resolve
-from spec.source import Location, Source
+from spec.source import Source
 from spec.validation import closest, validate
 
 
@@ -32,54 +33,78 @@ def load(models: Path, settings: Mapping[str, object], stack_file: str) -> Estat
     Raises:
         SpecError: with every mistake of the stack file and of all model files.
     """
-    stack = Source(stack_file, settings)
-    estate, problems = validate(EstateSpec, settings, stack)
+    estate, problems = validate(EstateSpec, settings, Source(stack_file, settings))
     sources = list(_model_sources(models))
-    specs: list[tuple[ModelSpec, Source]] = []
-    overrides = estate.models if estate else {}
+    resolved: list[Model] = []
     for found in sources:
         problems += found.problems
-        spec, more = _model(found, overrides, stack_file) if found.data else (None, [])
-        problems += more
-        if spec is not None:
-            specs.append((spec, found))
-    problems += _names(sources, overrides, stack_file)
-    resolved: list[Model] = []
-    for spec, found in specs:
-        if estate is None:
-            continue
-        model, more = resolve(spec, estate, models)
-        problems += [_placed(problem, found, overrides, stack_file) for problem in more]
-        if model is not None:
-            resolved.append(model)
-    if problems:
+        if found.data:
+            model, more = _model(found, estate, models, stack_file)
+            problems += more
+            resolved += [model] if model else []
+    problems += _names(sources, estate.models if estate else {}, stack_file)
+    if problems or estate is None:
         raise SpecError(problems)
-    assert estate is not None  # noqa: S101  # no problems means that it was built
     return Estate(estate, tuple(resolved))
 
 
 def _model_sources(models: Path) -> Iterator[Source]:
     if not models.is_dir():
-        yield Source(models.name, {}, problems=(Problem("", "the folder of model files does not exist", str(models)),))
+        problem = Problem("", "the folder of model files does not exist", fix=f"create {models}", file=models.name)
+        yield Source(models.name, {}, problems=(problem,))
         return
     for path in sorted(models.iterdir()):
         shown = f"{models.name}/{path.name}"
         if path.suffix == ".yaml":
             yield source.read(path, shown)
-        elif path.suffix in {".yml", ".json"}:
-            problem = Problem(
-                "", "model files end in .yaml", path.suffix, fix=f"rename it to {path.stem}.yaml", file=shown
-            )
+        elif path.suffix.lower() in {".yml", ".yaml", ".json"}:
+            fix = f"rename it to {path.stem}.yaml"
+            problem = Problem("", "model files end in .yaml", path.suffix, ".yaml", fix, file=shown)
             yield Source(shown, {}, problems=(problem,))
+        elif path.is_dir() and any(path.rglob("*.yaml")):
+            message, fix = (
+                "model files lie side by side, not in folders",
+                f"move the files of {shown} to {models.name}/",
+            )
+            yield Source(shown, {}, problems=(Problem("", message, fix=fix, file=shown),))
 
 
 def _model(
-    found: Source, overrides: Mapping[str, Mapping[str, object]], stack_file: str
-) -> tuple[ModelSpec | None, list[Problem]]:
-    name = found.data.get("name")
-    override = overrides.get(name, {}) if isinstance(name, str) else {}
-    spec, problems = validate(ModelSpec, merge(found.data, override), found)
-    return spec, [_placed(problem, found, overrides, stack_file) for problem in problems]
+    found: Source, estate: EstateSpec | None, models: Path, stack_file: str
+) -> tuple[Model | None, list[Problem]]:
+    """The model of one file with the stack's override, and its problems under the file that they come from."""
+    name = str(found.data.get("name"))
+    override = estate.models.get(name, {}) if estate else {}
+    model, problems = _check(found, merge(found.data, override), estate, models)
+    if not problems or not override:
+        return model, problems
+    alone, own = _check(found, found.data, estate, models)
+    blame = partial(_by_override, override=override, own=own, valid_alone=alone is not None)
+    at = f"models.{name}"
+    return None, [
+        replace(problem.under(at), file=stack_file, line=None)
+        if problem.file == found.file and blame(problem)
+        else problem
+        for problem in problems
+    ]
+
+
+def _by_override(problem: Problem, override: Mapping[str, object], own: list[Problem], *, valid_alone: bool) -> bool:
+    """Whether the stack's override is to blame: not where the model file has the same problem without it."""
+    return problem not in own and (valid_alone or _reaches(override, problem.field))
+
+
+def _check(
+    found: Source, data: Mapping[str, object], estate: EstateSpec | None, models: Path
+) -> tuple[Model | None, list[Problem]]:
+    spec, problems = validate(ModelSpec, data, found)
+    if spec is None or estate is None:
+        return None, problems
+    model, problems = resolve(spec, estate, models)
+    return model, [
+        problem if problem.file else replace(problem, file=found.file, line=found.line(problem.field))
+        for problem in problems
+    ]
 
 
 def merge(base: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
@@ -96,26 +121,18 @@ def merge(base: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, 
     return result
 
 
-def _placed(problem: Problem, found: Source, overrides: Mapping[str, Mapping[str, object]], stack_file: str) -> Problem:
-    """The problem with the file and line of whoever wrote the value: the model file or the stack's override."""
-    if problem.file not in {"", found.file}:
-        return problem
-    location = source.location(problem.field)
-    name = found.data.get("name")
-    if isinstance(name, str) and location and _reaches(overrides.get(name, {}), location):
-        return replace(problem.under(f"models.{name}"), file=stack_file, line=None)
-    return replace(problem, file=found.file, line=found.line(location))
+def _reaches(override: Mapping[str, object], field: str) -> bool:
+    """Whether an override decides the value of a field: it holds it, or replaces something around it."""
 
+    def inside(data: Mapping[str, object], at: str) -> bool:
+        for key, value in data.items():
+            path = f"{at}.{key}" if at else key
+            below = field.startswith((f"{path}.", f"{path}["))
+            if field == path or (below and (not isinstance(value, Mapping) or inside(value, path))):
+                return True
+        return False
 
-def _reaches(data: object, at: Location) -> bool:
-    """Whether the override decides the value at a location: it holds it, or replaces something around it."""
-    for part in at:
-        if isinstance(data, list):
-            return True  # a list is replaced as a whole
-        if not isinstance(data, Mapping) or part not in data:
-            return not isinstance(data, Mapping)
-        data = data[part]
-    return True
+    return inside(override, "")
 
 
 def _names(sources: list[Source], overrides: Mapping[str, Mapping[str, object]], stack_file: str) -> Iterator[Problem]:
@@ -126,9 +143,12 @@ def _names(sources: list[Source], overrides: Mapping[str, Mapping[str, object]],
             continue
         if name in seen:
             yield Problem("name", f"{seen[name]} has the same name", name, fix="give each model a name of its own",
-                          file=found.file, line=found.line(("name",)))  # fmt: skip
+                          file=found.file, line=found.line("name"))  # fmt: skip
         seen.setdefault(name, found.file)
-    for name in overrides:
+    for name, override in overrides.items():
+        if "name" in override:
+            yield Problem(f"models.{name}.name", "a stack cannot rename a model", override["name"], "absent",
+                          "leave it out; rename the model in its own file", file=stack_file)  # fmt: skip
         if name not in seen:
             yield Problem(f"models.{name}", "no model file has this name", name, ", ".join(sorted(seen)),
                           closest(name, list(seen)) or "remove it", file=stack_file)  # fmt: skip

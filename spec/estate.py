@@ -4,14 +4,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
-from spec.fields import Cpu, DnsLabel, Image, LabelValue, Memory, Spec, mebibytes, refuse
-from spec.gpu import GPU, SharingMode
+from spec.fields import Cpu, DnsLabel, Image, LabelValue, Memory, PoolName, Spec, mebibytes, refuse
+from spec.gpu import GPU, MigProfile, SharingMode, mig_slices_per_card
 
 Environment = Literal["dev", "prod"]
 
 # HAMi registers ten virtual GPUs for each card unless told otherwise (chart value deviceSplitCount).
 _HAMI_SPLIT: Final = 10
-_MIG_SLICES: Final = 7
 
 
 class ClusterSpec(Spec):
@@ -33,6 +32,7 @@ class ClusterSpec(Spec):
             refuse(
                 "kubeconfig and context are for a cluster of your own",
                 fix="write provider: existing, or leave kubeconfig and context out",
+                field="kubeconfig" if self.kubeconfig else "context",
             )
         return self
 
@@ -50,11 +50,11 @@ class GpuPoolSpec(Spec):
         sharing: how pods share a card.
         slices: equal parts of a time-sliced card.
         mig_profile: the one profile that every card of a MIG pool is cut into.
-        cpu: CPUs of one node.
-        memory: memory of one node.
+        cpu: CPUs of one simulated node.
+        memory: memory of one simulated node.
     """
 
-    name: DnsLabel
+    name: PoolName
     provider: Literal["simulated", "existing"] = "simulated"
     nodes: Annotated[int, Field(ge=1, le=1000)] = 1
     gpus_per_node: Annotated[int, Field(ge=1, le=16)] = 1
@@ -62,16 +62,35 @@ class GpuPoolSpec(Spec):
     gpu_memory: Memory
     sharing: SharingMode = "whole"
     slices: Annotated[int, Field(ge=2, le=64)] | None = None
-    mig_profile: str | None = None
+    mig_profile: MigProfile | None = None
     cpu: Cpu = "32"
     memory: Memory = "256Gi"
 
     @model_validator(mode="after")
     def _sharing_is_complete(self) -> "GpuPoolSpec":
         if (self.sharing == "timeSlicing") != (self.slices is not None):
-            refuse("slices and sharing: timeSlicing belong together", fix="give both or neither")
+            refuse("slices and sharing: timeSlicing belong together", fix="give both or neither", field="slices")
         if (self.sharing == "mig") != (self.mig_profile is not None):
-            refuse("migProfile and sharing: mig belong together", fix="give both or neither")
+            refuse("migProfile and sharing: mig belong together", fix="give both or neither", field="migProfile")
+        if self.mig_profile and mig_slices_per_card(self.mig_profile, self.gpu_memory) == 0:
+            refuse(
+                f"a card of {self.gpu_memory} holds no such slice",
+                allowed="a profile within gpuMemory",
+                fix="write a smaller profile, or correct gpuMemory",
+                field="migProfile",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _existing_nodes_have_their_size(self) -> "GpuPoolSpec":
+        for name in ("cpu", "memory"):
+            if self.provider == "existing" and name in self.model_fields_set:
+                refuse(
+                    "existing nodes have their own size, which this would not change",
+                    allowed="absent",
+                    fix=f"leave {name} out",
+                    field=name,
+                )
         return self
 
     @property
@@ -86,7 +105,7 @@ class GpuPoolSpec(Spec):
             case "whole":
                 return {GPU: str(cards)}
             case "mig":
-                slices = _MIG_SLICES // int((self.mig_profile or "1")[0])
+                slices = mig_slices_per_card(self.mig_profile or "", self.gpu_memory)
                 return {f"nvidia.com/mig-{self.mig_profile}": str(cards * slices)}
             case "timeSlicing":
                 return {f"{GPU}.shared": str(cards * (self.slices or 1))}
@@ -128,5 +147,9 @@ class EstateSpec(Spec):
         names = [pool.name for pool in self.gpu_pools]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            refuse(f"two GPU pools are named {', '.join(twice)}", fix="give each pool a name of its own")
+            refuse(
+                f"two GPU pools are named {', '.join(twice)}",
+                fix="give each pool a name of its own",
+                field="gpuPools",
+            )
         return self

@@ -1,6 +1,7 @@
 """Field types and the base class that model files and stack files share."""
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Final, NoReturn
 
@@ -8,7 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from spec.names import DNS_LABEL, MODEL_NAME_MAX, suggest_dns_label
+from spec.names import DNS_LABEL, MODEL_NAME_MAX, POOL_NAME_MAX, suggest_dns_label
+from spec.problems import Problem
 
 
 class Spec(BaseModel):
@@ -17,13 +19,28 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=to_camel)
 
 
-def refuse(message: str, *, allowed: str = "", fix: str = "") -> NoReturn:
+def refuse(message: str, *, allowed: str = "", fix: str = "", field: str = "") -> NoReturn:
     """Refuse a value from inside a validator, with the way out.
+
+    Args:
+        message: what is wrong.
+        allowed: what would be accepted.
+        fix: the next thing to do.
+        field: the field inside the validated mapping that is to blame, as its author writes it.
 
     Raises:
         PydanticCustomError: always; ``spec.validation`` turns it into a Problem.
     """
-    raise PydanticCustomError("refused", "{message}", {"message": message, "allowed": allowed, "fix": fix})
+    refuse_all([Problem(field, message, allowed=allowed, fix=fix)])
+
+
+def refuse_all(problems: Sequence[Problem]) -> NoReturn:
+    """Refuse a value for several reasons at once; fields are relative to the value.
+
+    Raises:
+        PydanticCustomError: always; ``spec.validation`` hands the problems on.
+    """
+    raise PydanticCustomError("refused", "{message}", {"message": problems[0].message, "problems": list(problems)})
 
 
 _MEMORY: Final = re.compile(r"^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|k|M|G|T)$")
@@ -41,7 +58,7 @@ def memory_bytes(quantity: str) -> int:
     Raises:
         ValueError: not a memory quantity.
     """
-    match = _MEMORY.match(quantity)
+    match = _MEMORY.fullmatch(quantity)
     if not match:
         raise ValueError(quantity)
     return int(Decimal(match[1]) * _MEMORY_UNIT[match[2]])
@@ -63,16 +80,17 @@ def duration_seconds(duration: str) -> Decimal:
     Raises:
         ValueError: not a duration.
     """
-    match = _DURATION.match(duration)
+    match = _DURATION.fullmatch(duration)
     if not match:
         raise ValueError(duration)
     return Decimal(match[1]) * _DURATION_UNIT[match[2]]
 
 
 def _check_memory(value: object) -> str:
-    if isinstance(value, str) and _MEMORY.match(value) and memory_bytes(value) > 0:
+    if isinstance(value, str) and _MEMORY.fullmatch(value) and memory_bytes(value) > 0:
         return value
-    if isinstance(value, int | float) or (isinstance(value, str) and value.replace(".", "", 1).isdigit()):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number or (isinstance(value, str) and value.replace(".", "", 1).isdigit()):
         refuse(
             "memory needs a unit",
             allowed="a number and Ki, Mi, Gi, Ti, k, M, G or T",
@@ -87,7 +105,7 @@ def _check_memory(value: object) -> str:
 
 def _check_cpu(value: object) -> str:
     text = str(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
-    if _CPU.match(text) and cpu_millis(text) > 0:
+    if _CPU.fullmatch(text) and cpu_millis(text) > 0:
         return text
     refuse(
         "not a CPU quantity",
@@ -97,7 +115,7 @@ def _check_cpu(value: object) -> str:
 
 
 def _check_duration(value: object) -> str:
-    if isinstance(value, str) and _DURATION.match(value):
+    if isinstance(value, str) and _DURATION.fullmatch(value):
         return value
     refuse("not a duration", allowed="a whole number and ms, s, m or h", fix="write for example 60s")
 
@@ -108,8 +126,8 @@ def _dns_label(longest: int) -> BeforeValidator:
             f"1 to {longest} characters: a-z, 0-9 and -, beginning with a letter and ending with a letter or digit"
         )
         if not isinstance(value, str):
-            refuse("must be text", allowed=allowed)
-        if len(value) <= longest and DNS_LABEL.match(value):
+            refuse("must be text", allowed=allowed, fix="choose a name of letters")
+        if len(value) <= longest and DNS_LABEL.fullmatch(value):
             return value
         suggestion = suggest_dns_label(value, longest)
         message = "not a DNS label" if len(value) <= longest else f"longer than {longest} characters"
@@ -118,7 +136,8 @@ def _dns_label(longest: int) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-Memory = Annotated[str, BeforeValidator(_check_memory), WithJsonSchema({"type": "string", "pattern": _MEMORY.pattern})]
+MEMORY_PATTERN: Final = _MEMORY.pattern
+Memory = Annotated[str, BeforeValidator(_check_memory), WithJsonSchema({"type": "string", "pattern": MEMORY_PATTERN})]
 Cpu = Annotated[
     str,
     BeforeValidator(_check_cpu),
@@ -134,20 +153,23 @@ def _label_type(longest: int) -> dict[str, object]:
 
 
 DnsLabel = Annotated[str, _dns_label(63), WithJsonSchema(_label_type(63))]
+PoolName = Annotated[str, _dns_label(POOL_NAME_MAX), WithJsonSchema(_label_type(POOL_NAME_MAX))]
 ModelName = Annotated[str, _dns_label(MODEL_NAME_MAX), WithJsonSchema(_label_type(MODEL_NAME_MAX))]
 
 
-def _matches(pattern: re.Pattern[str], what: str, allowed: str) -> BeforeValidator:
+def _matches(pattern: re.Pattern[str], what: str, allowed: str, example: str) -> BeforeValidator:
     def check(value: object) -> str:
-        if isinstance(value, str) and pattern.match(value):
+        if isinstance(value, str) and pattern.fullmatch(value):
             return value
-        refuse(f"not {what}", allowed=allowed)
+        refuse(f"not {what}", allowed=allowed, fix=f"write for example {example}")
 
     return BeforeValidator(check)
 
 
 _LABEL_VALUE: Final = re.compile(r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
-_TRITON_NAME: Final = re.compile(r"^[A-Za-z0-9][-A-Za-z0-9_.]*$")
+# The longest that leaves room for ".pbtxt" in a key of a ConfigMap.
+TRITON_NAME: Final = re.compile(r"^[A-Za-z0-9][-A-Za-z0-9_.]{0,246}$")
+TRITON_NAME_FORM: Final = "1 to 247 letters, digits, -, _ and ., beginning with a letter or digit"
 _IMAGE: Final = re.compile(
     r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]*|@sha256:[0-9a-f]{64})$"
 )
@@ -158,19 +180,23 @@ LabelValue = Annotated[
         _LABEL_VALUE,
         "a Kubernetes label value",
         "1 to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
+        "team-vision",
     ),
     WithJsonSchema({"type": "string", "pattern": _LABEL_VALUE.pattern}),
 ]
 TritonName = Annotated[
     str,
-    _matches(_TRITON_NAME, "a Triton model name", "letters, digits, -, _ and ."),
-    WithJsonSchema({"type": "string", "pattern": _TRITON_NAME.pattern}),
+    _matches(TRITON_NAME, "a Triton model name", TRITON_NAME_FORM, "resnet50"),
+    WithJsonSchema({"type": "string", "pattern": TRITON_NAME.pattern}),
 ]
 # An image without tag or digest is another one every day.
 Image = Annotated[
     str,
     _matches(
-        _IMAGE, "a container image with a tag or a digest", "[registry/]name:tag or [registry/]name@sha256:digest"
+        _IMAGE,
+        "a container image with a tag or a digest",
+        "[registry/]name:tag or [registry/]name@sha256:digest",
+        "nvcr.io/nvidia/tritonserver:25.08-py3",
     ),
     WithJsonSchema({"type": "string", "pattern": _IMAGE.pattern}),
 ]

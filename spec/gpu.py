@@ -4,21 +4,44 @@ Sources: NVIDIA k8s-device-plugin (sharing, MIG strategies), HAMi (resource name
 (vcuda-core in hundredths of a card, vcuda-memory in blocks of 256 MiB).
 """
 
+import math
 import re
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from spec.fields import Memory, Spec, mebibytes, refuse
+from spec.fields import MEMORY_PATTERN, Memory, Spec, mebibytes, refuse
 
 SharingMode = Literal["whole", "mig", "timeSlicing", "hami", "qgpu"]
 GPU: Final = "nvidia.com/gpu"
 _VCUDA_BLOCK_MIB: Final = 256
-_MIG_PROFILE: Final = re.compile(r"^[1-7]g\.[0-9]{1,3}gb$")
+_MIG_PROFILE: Final = re.compile(r"^([1-7])g\.([1-9][0-9]{0,2})gb$")
+# An A100, H100, H200 or B200 has seven slices of compute.
+_MIG_SLICES: Final = 7
 
 # Device-level utilisation exists per pod only where a pod owns the device or the slice; where several pods share one
 # device every sharer would see the device's value.
 _GPU_METRIC_PER_POD: Final = frozenset({"whole", "mig"})
+
+
+def _check_mig_profile(value: object) -> str:
+    if not isinstance(value, str) or not _MIG_PROFILE.fullmatch(value):
+        refuse("not a MIG profile", allowed="<slices>g.<memory>gb", fix="write for example 1g.10gb")
+    return value
+
+
+MigProfile = Annotated[
+    str, BeforeValidator(_check_mig_profile), WithJsonSchema({"type": "string", "pattern": _MIG_PROFILE.pattern})
+]
+
+
+def mig_slices_per_card(profile: str, card_memory: str) -> int:
+    """Slices of one profile that a card is cut into: its compute and its memory both have to suffice."""
+    match = _MIG_PROFILE.fullmatch(profile)
+    if not match:
+        raise ValueError(profile)
+    # A profile is named after its share of the memory in rounded gigabytes.
+    return min(_MIG_SLICES // int(match[1]), round(mebibytes(card_memory) / 1024 / int(match[2])))
 
 
 class GpuRequest(Spec):
@@ -36,15 +59,12 @@ class GpuRequest(Spec):
     fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
     memory: Memory | None = None
     cores: Annotated[int, Field(ge=1, le=100)] | None = None
-    mig: str | None = None
+    mig: MigProfile | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> "GpuRequest":
-        if self.mig is not None:
-            if not _MIG_PROFILE.match(self.mig):
-                refuse("not a MIG profile", allowed="<slices>g.<memory>gb", fix="write for example mig: 1g.10gb")
-            if self.memory or self.cores or self.fraction:
-                refuse("a MIG slice has its memory and cores in its profile", fix="leave memory and cores out")
+        if self.mig is not None and (self.memory or self.cores or self.fraction):
+            refuse("a MIG slice has its memory and cores in its profile", fix="leave memory and cores out")
         if self.fraction is not None and (self.cores or self.count != 1):
             refuse("a fraction is a share of one card", fix="write {count, memory, cores} for several cards")
         return self
@@ -74,18 +94,18 @@ class GpuRequest(Spec):
 
 
 def _read_request(value: object) -> object:
-    if isinstance(value, bool):
-        refuse("not a GPU request", allowed=REQUEST_FORMS)
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        refuse("not a GPU request", allowed=REQUEST_FORMS, fix="write for example gpu: 1")
     if isinstance(value, int):
         if value < 1:
             refuse("fewer than one GPU", allowed=REQUEST_FORMS, fix="leave gpu out for a CPU model")
         return {"count": value}
     if isinstance(value, float):
-        if value > 1 and value != int(value):
+        if value > 1 and not value.is_integer():
             refuse("more than one card in fractions", allowed=REQUEST_FORMS, fix="write {count: 2, cores: 75}")
         return {"fraction": value} if value < 1 else {"count": int(value)}
     if isinstance(value, str):
-        refuse("must be a number or a mapping", allowed=REQUEST_FORMS)
+        refuse("must be a number or a mapping", allowed=REQUEST_FORMS, fix="write for example gpu: 1")
     return value
 
 
@@ -103,7 +123,8 @@ Gpu = Annotated[
                     "additionalProperties": False,
                     "properties": {
                         "count": {"type": "integer", "minimum": 1, "maximum": 16},
-                        "memory": {"type": "string"},
+                        "fraction": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                        "memory": {"type": "string", "pattern": MEMORY_PATTERN},
                         "cores": {"type": "integer", "minimum": 1, "maximum": 100},
                         "mig": {"type": "string", "pattern": _MIG_PROFILE.pattern},
                     },
@@ -140,6 +161,7 @@ def limits(request: GpuRequest, mode: SharingMode, slices: int) -> dict[str, str
         refuse(
             f"a pool in mode {mode} cannot serve gpu {request}",
             allowed=f"pools in mode {' or '.join(modes_for(request))}",
+            fix="ask for another share, or choose another pool",
         )
     match mode:
         case "whole":
@@ -156,7 +178,8 @@ def limits(request: GpuRequest, mode: SharingMode, slices: int) -> dict[str, str
 
 def _time_slice(request: GpuRequest, slices: int) -> dict[str, str]:
     # More than one slice buys no more of the card (k8s-device-plugin README, failRequestsGreaterThanOne).
-    if request.fraction is None or abs(request.fraction * slices - 1) > 1e-9:
+    # A third has no exact decimal form: 0.333 is meant as one.
+    if request.fraction is None or abs(request.fraction * slices - 1) > 0.002:
         refuse(
             f"this pool cuts a card into {slices} equal slices",
             allowed=f"gpu: {1 / slices:g}",
@@ -166,7 +189,7 @@ def _time_slice(request: GpuRequest, slices: int) -> dict[str, str]:
 
 
 def _hami(request: GpuRequest) -> dict[str, str]:
-    percent = round(request.fraction * 100) if request.fraction else request.cores
+    percent = _percent(request.fraction) if request.fraction else request.cores
     result = {GPU: str(request.count)}
     if percent is not None:
         result["nvidia.com/gpucores"] = str(percent)
@@ -177,19 +200,31 @@ def _hami(request: GpuRequest) -> dict[str, str]:
     return result
 
 
+def _percent(fraction: float) -> int:
+    percent = round(fraction * 100)
+    if not 1 <= percent <= 99:
+        refuse("a card is shared in whole percents", allowed="0.01 to 0.99", fix="write 1 for the whole card")
+    return percent
+
+
 def _qgpu(request: GpuRequest) -> dict[str, str]:
-    cores = round(request.fraction * 100) if request.fraction else request.count * (request.cores or 100)
-    if cores > 100 and cores % 100:
+    cores = _percent(request.fraction) if request.fraction else request.count * (request.cores or 100)
+    if request.count > 1 and cores != request.count * 100:
         refuse(
-            "gpu-manager takes less than one card or whole cards",
+            "gpu-manager gives a pod a part of one card, or whole cards",
             allowed="vcuda-core below 100 or a multiple of it",
+            fix="leave cores out, or write count: 1",
         )
     result = {"tencent.com/vcuda-core": str(cores)}
     if request.memory:
-        blocks, rest = divmod(mebibytes(request.memory) * request.count, _VCUDA_BLOCK_MIB)
+        blocks, rest = divmod(mebibytes(request.memory), _VCUDA_BLOCK_MIB)
         if rest:
-            refuse("GPU memory comes in blocks of 256 MiB here", allowed="a multiple of 256Mi")
-        result["tencent.com/vcuda-memory"] = str(blocks)
+            refuse(
+                "GPU memory comes in blocks of 256 MiB here",
+                allowed="a multiple of 256Mi",
+                fix=f"write memory: {(blocks + 1) * _VCUDA_BLOCK_MIB}Mi",
+            )
+        result["tencent.com/vcuda-memory"] = str(blocks * request.count)
     return result
 
 

@@ -4,12 +4,27 @@ from typing import Annotated, Final
 
 from pydantic import Field, model_validator
 
-from spec.fields import Cpu, DnsLabel, Duration, Image, LabelValue, Memory, ModelName, Spec, TritonName, refuse
+from spec.fields import (
+    Cpu,
+    DnsLabel,
+    Duration,
+    Image,
+    LabelValue,
+    Memory,
+    ModelName,
+    Spec,
+    TritonName,
+    duration_seconds,
+    refuse,
+)
 from spec.gpu import Gpu
 from spec.repository import Repository
 from spec.server import ServerOptions
 
 Percent = Annotated[int, Field(ge=1, le=100)]
+# A Kubernetes quantity has no finer steps than thousandths.
+Target = Annotated[float, Field(ge=0.001, le=1_000_000)]
+_LONGEST_LOAD: Final = 24 * 3600
 SIGNALS: Final = ("gpu", "qps", "queue_ms", "cpu", "memory")
 
 
@@ -32,8 +47,8 @@ class ScalingSpec(Spec):
 
     Attributes:
         min: fewest replicas; by default 1 in dev and 3 in prod.
-        max: most replicas; by default twice (dev) or three times (prod) the default minimum. ``min == max`` fixes
-            the number and makes no HPA.
+        max: most replicas; by default twice (dev) or three times (prod) the fewest. ``min == max`` fixes the number
+            and makes no HPA.
         gpu: wanted GPU utilisation in percent.
         qps: wanted successful requests per second and replica.
         queue_ms: wanted queue time per request in milliseconds.
@@ -46,8 +61,8 @@ class ScalingSpec(Spec):
     min: Annotated[int, Field(ge=1, le=1000)] | None = None
     max: Annotated[int, Field(ge=1, le=1000)] | None = None
     gpu: Percent | None = None
-    qps: Annotated[float, Field(gt=0)] | None = None
-    queue_ms: Annotated[float, Field(gt=0)] | None = None
+    qps: Target | None = None
+    queue_ms: Target | None = None
     cpu: Percent | None = None
     memory: Percent | None = None
     scale_up_stabilization: Duration | None = None
@@ -59,6 +74,7 @@ class ScalingSpec(Spec):
             refuse(
                 f"max {self.max} is below min {self.min}",
                 fix="swap them, or write the same number for no autoscaling",
+                field="max",
             )
         return self
 
@@ -109,5 +125,12 @@ class ModelSpec(Spec):
             refuse(
                 "pool names a GPU pool, but resources.gpu is absent",
                 fix="add resources.gpu, or leave pool out",
+                field="pool",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _load_time_has_an_end(self) -> "ModelSpec":
+        if not 1 <= duration_seconds(self.load_time) <= _LONGEST_LOAD:
+            refuse("not a load time", allowed="1s to 24h", fix="write for example 300s", field="loadTime")
         return self

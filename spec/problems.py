@@ -38,7 +38,8 @@ class Problem:
 
     def under(self, prefix: str) -> "Problem":
         """The same problem seen from an enclosing field."""
-        joined = f"{prefix}.{self.field}" if self.field and not self.field.startswith("[") else prefix + self.field
+        dot = "." if prefix and self.field and not self.field.startswith("[") else ""
+        joined = f"{prefix}{dot}{self.field}"
         return replace(self, field=joined)
 
     def __str__(self) -> str:

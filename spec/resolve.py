@@ -8,11 +8,12 @@ from pydantic_core import PydanticCustomError
 
 from spec import gpu, triton
 from spec.estate import EstateSpec, GpuPoolSpec
-from spec.fields import refuse
+from spec.fields import TRITON_NAME, TRITON_NAME_FORM, mebibytes, refuse
 from spec.model import ModelSpec
 from spec.problems import Problem
 from spec.scaling import Scaling, resolve_scaling
 from spec.triton import ModelConfig
+from spec.validation import closest
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ def resolve(spec: ModelSpec, estate: EstateSpec, folder: Path) -> tuple[Model | 
     triton_name, configs = _configs(spec, folder, problems)
     pool, gpu_limits = _placement(spec, estate, problems)
     scaling, more = resolve_scaling(spec.scaling, estate.environment, pool)
-    problems += [problem.under("scaling") for problem in more]
+    # Whether a GPU signal is right shows on the pool: without one there is another problem to solve first.
+    undecided = spec.resources.gpu is not None and pool is None
+    problems += [problem.under("scaling") for problem in more if not (undecided and problem.field == "gpu")]
     if problems or scaling is None:
         return None, problems
     return Model(spec, triton_name, configs, pool, gpu_limits, scaling, spec.image or estate.image), []
@@ -61,7 +64,13 @@ def resolve(spec: ModelSpec, estate: EstateSpec, folder: Path) -> tuple[Model | 
 
 def _configs(spec: ModelSpec, folder: Path, problems: list[Problem]) -> tuple[str, dict[str, ModelConfig]]:
     served = _config(spec.config, spec.name, "config", folder, problems)
-    triton_name = served.name if served is not None and served.name else spec.name
+    triton_name = served.name if served is not None else spec.name
+    if not TRITON_NAME.fullmatch(triton_name):
+        problems.append(
+            Problem(
+                "config.name", "not a Triton model name", triton_name, TRITON_NAME_FORM, "rename the model's folder"
+            )
+        )
     configs = {} if served is None else {triton_name: served}
     for name, member in spec.members.items():
         field = f"members.{name}.config"
@@ -82,8 +91,15 @@ def _configs(spec: ModelSpec, folder: Path, problems: list[Problem]) -> tuple[st
         if config.HasField("ensemble_scheduling"):
             others = {member: configs.get(member) for member in (*spec.members, triton_name) if member != name}
             found += triton.check_ensemble(config, others)
-        problems += [problem.under(field) for problem in found]
+        written = spec.config if name == triton_name else spec.members[name].config
+        problems += _in_its_file(found, written or {}, field, folder)
     return triton_name, configs
+
+
+def _in_its_file(found: list[Problem], written: Mapping[str, object], field: str, folder: Path) -> Iterator[Problem]:
+    """Problems of a configuration, where its author sees them: in the model file, or in the file that it names."""
+    file = f"{folder.name}/{written['file']}" if "file" in written else ""
+    yield from (replace(problem, file=file) if file else problem.under(field) for problem in found)
 
 
 def _config(
@@ -110,18 +126,23 @@ def _config_file(
         others = ", ".join(sorted(key for key in written if key != "file"))
         problems.append(Problem(field, f"file stands beside {others}", fix="keep the file, or the fields"))
         return None
-    if not isinstance(file, str) or Path(file).name != file:
-        problems.append(Problem(f"{field}.file", "must be the name of a file beside the model file", file))
+    if not isinstance(file, str) or Path(file).name != file or file in {"", ".."}:
+        message = "must be the name of a file beside the model file"
+        fix = "put the file beside the model file, and write its bare name"
+        problems.append(Problem(f"{field}.file", message, file, "a file name without folders", fix))
         return None
     try:
         text = (folder / file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         problems.append(
-            Problem(f"{field}.file", f"cannot be read: {error}", file, fix=f"put {file} into {folder.name}/")
+            Problem(
+                f"{field}.file", f"cannot be read: {reason}", file, "a text file", f"put {file} into {folder.name}/"
+            )
         )
         return None
     config, found = triton.parse_text(text)
-    problems += [replace(problem, file=f"{folder.name}/{file}") for problem in found]
+    problems += _in_its_file(found, written, field, folder)
     if found:
         return None
     if not config.name:
@@ -139,7 +160,8 @@ def _placement(
         pool = next((pool for pool in estate.gpu_pools if pool.name == spec.pool), None)
         if pool is None:
             known = ", ".join(pool.name for pool in estate.gpu_pools) or "none: the stack has no GPU pools"
-            problems.append(Problem("pool", "the stack has no such GPU pool", spec.pool, known))
+            fix = closest(spec.pool, [pool.name for pool in estate.gpu_pools]) or "name one of them, or leave pool out"
+            problems.append(Problem("pool", "the stack has no such GPU pool", spec.pool, known, fix))
             return None, {}
         candidates = [pool]
     else:
@@ -148,7 +170,7 @@ def _placement(
     for pool in candidates:
         try:
             limits = gpu.limits(request, pool.sharing, pool.slices or 1)
-            _fits_on_a_node(limits, pool)
+            _fits_on_a_node(request, limits, pool)
         except PydanticCustomError as refusal:
             refusals.append(refusal)
         else:
@@ -162,20 +184,29 @@ def _pools_for(request: gpu.GpuRequest, estate: EstateSpec) -> Iterator[GpuPoolS
         yield from (pool for pool in estate.gpu_pools if pool.sharing == mode)
 
 
-def _fits_on_a_node(limits: Mapping[str, str], pool: GpuPoolSpec) -> None:
+def _fits_on_a_node(request: gpu.GpuRequest, limits: Mapping[str, str], pool: GpuPoolSpec) -> None:
     capacity = pool.node_capacity()
     for resource, wanted in limits.items():
         if resource not in capacity:
-            refuse(f"pool {pool.name} offers {', '.join(capacity)}, not {resource}", allowed=", ".join(capacity))
+            fix = "write what the pool offers, or choose another pool"
+            refuse(f"pool {pool.name} offers no {resource}", allowed=", ".join(capacity), fix=fix)
         if int(wanted) > int(capacity[resource]):
-            refuse(f"a node of pool {pool.name} has {capacity[resource]} {resource}, the model asks for {wanted}")
+            _refuse_size(pool, f"{capacity[resource]} {resource}", wanted)
+    if request.mig is None and request.count > pool.gpus_per_node:
+        _refuse_size(pool, f"{pool.gpus_per_node} cards", str(request.count))
+    if request.memory and mebibytes(request.memory) > mebibytes(pool.gpu_memory):
+        _refuse_size(pool, f"cards of {pool.gpu_memory}", request.memory)
+
+
+def _refuse_size(pool: GpuPoolSpec, offered: str, wanted: str) -> None:
+    message = f"a node of pool {pool.name} has {offered}, the model asks for {wanted}"
+    refuse(message, allowed=f"at most {offered}", fix="ask for less, or add a larger pool to the stack file")
 
 
 def _no_pool(request: gpu.GpuRequest, estate: EstateSpec, refusals: list[PydanticCustomError]) -> Problem:
     if refusals:
-        context = refusals[0].context or {}
-        allowed, fix = str(context.get("allowed", "")), str(context.get("fix", ""))
-        return Problem("resources.gpu", refusals[0].message(), str(request), allowed, fix)
+        refused: Problem = (refusals[0].context or {})["problems"][0]
+        return replace(refused, field="resources.gpu", value=str(request))
     modes = " or ".join(gpu.modes_for(request))
     pools = ", ".join(f"{pool.name} ({pool.sharing})" for pool in estate.gpu_pools) or "none"
     message = f"no GPU pool of this stack can serve it: it takes a pool in mode {modes}; pools: {pools}"

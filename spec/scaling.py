@@ -58,7 +58,7 @@ def resolve_scaling(
     low = spec.min if spec.min is not None else min(_MIN[environment], spec.max or _MIN[environment])
     high = spec.max if spec.max is not None else low * _MAX_FACTOR[environment]
     targets = {name: float(value) for name in SIGNALS if (value := getattr(spec, name)) is not None}
-    problems = list(_check(spec, targets, pool, fixed=low == high))
+    problems = list(_check(spec, targets, pool, low, high))
     if problems:
         return None, problems
     if low != high and not targets:
@@ -85,7 +85,7 @@ def _default_targets(pool: GpuPoolSpec | None) -> dict[str, float]:
 
 
 def _check(
-    spec: ScalingSpec, targets: Mapping[str, float], pool: GpuPoolSpec | None, *, fixed: bool
+    spec: ScalingSpec, targets: Mapping[str, float], pool: GpuPoolSpec | None, low: int, high: int
 ) -> Iterable[Problem]:
     alternative = "qps, queueMs, cpu or memory"
     if "gpu" in targets and pool is None:
@@ -107,12 +107,14 @@ def _check(
     unused = [*targets]
     unused += ["scaleUpStabilization"] if spec.scale_up_stabilization else []
     unused += ["scaleDownStabilization"] if spec.scale_down_stabilization else []
-    if fixed and unused:
+    if low == high and unused:
         shown = ", ".join("queueMs" if name == "queue_ms" else name for name in unused)
-        yield Problem("", f"min equals max, so {shown} would do nothing", fix="raise max, or leave them out")
+        yield Problem("", f"min and max are both {low}, so {shown} would do nothing",
+                      allowed="max above min", fix="raise max, or leave them out")  # fmt: skip
     for name in ("scale_up_stabilization", "scale_down_stabilization"):
         value = getattr(spec, name)
         # autoscaling/v2 takes whole seconds up to one hour.
         if value is not None and not (duration_seconds(value) % 1 == 0 and duration_seconds(value) <= 3600):
-            yield Problem("scaleUpStabilization" if "up" in name else "scaleDownStabilization",
-                          "not a stabilisation window", value, "whole seconds, 0s to 1h")  # fmt: skip
+            field = "scaleUpStabilization" if "up" in name else "scaleDownStabilization"
+            fix = "write for example 300s"
+            yield Problem(field, "not a stabilisation window", value, "whole seconds, 0s to 1h", fix)

@@ -3,14 +3,15 @@
 Source: ``tritonserver --help`` of Triton 2.60.
 """
 
+import math
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from spec.fields import refuse
+from spec.fields import refuse_all
+from spec.problems import ABSENT, Problem
 from spec.validation import closest
-
-OptionValue = bool | int | float | str | list[str]
 
 _BOOLEAN: Final = [
     "log-info",
@@ -109,33 +110,42 @@ _REPLACED: Final = {
 }
 
 
-def _check(options: dict[str, OptionValue]) -> dict[str, OptionValue]:
-    for name, value in options.items():
-        if name in _OWNED:
-            refuse(f"{name} is decided by {_OWNED[name]}", fix=f"leave {name} out")
-        if name in _REPLACED:
-            refuse(f"{name} is deprecated in Triton", fix=f"write {_REPLACED[name]}")
-        if name not in _KINDS:
-            hint = closest(name.replace("_", "-"), list(_KINDS)) or "see `tritonserver --help`"
-            refuse(f"tritonserver has no option {name}", allowed=", ".join(sorted(_KINDS)), fix=hint)
-        if not _has_kind(name, value):
-            refuse(f"{name} takes {_KINDS[name]}, not {value!r}", allowed=_KINDS[name])
-        if name in _CHOICES and value not in _CHOICES[name]:
-            refuse(f"{name} does not know {value!r}", allowed=", ".join(_CHOICES[name]))
+def _check(options: dict[str, object]) -> dict[str, object]:
+    if problems := list(_mistakes(options)):
+        refuse_all(problems)
     return options
 
 
-def _has_kind(name: str, value: OptionValue) -> bool:
+def _mistakes(options: Mapping[str, object]) -> Iterator[Problem]:
+    for name, value in options.items():
+        if name in _OWNED:
+            yield Problem(name, f"is decided by {_OWNED[name]}", value, "absent", f"leave {name} out")
+        elif name in _REPLACED:
+            yield Problem(name, "is deprecated in Triton", value, "absent", f"write {_REPLACED[name]}")
+        elif name not in _KINDS:
+            hint = closest(name.replace("_", "-"), list(_KINDS)) or "see `tritonserver --help`"
+            yield Problem(name, "tritonserver has no such option", ABSENT, ", ".join(sorted(_KINDS)), hint)
+        elif not _has_kind(name, value):
+            yield Problem(name, "holds the wrong kind of value", value, _KINDS[name], f"write {_KINDS[name]}")
+        elif name in _CHOICES and value not in _CHOICES[name]:
+            allowed = ", ".join(_CHOICES[name])
+            hint = closest(str(value), list(_CHOICES[name])) or "write one of the allowed values"
+            yield Problem(name, "not one of the allowed values", value, allowed, hint)
+
+
+def _has_kind(name: str, value: object) -> bool:
     if name in _BOOLEAN or isinstance(value, bool):
         return name in _BOOLEAN and isinstance(value, bool)
     if name in _INTEGER:
         return isinstance(value, int) and value >= 0
     if name in _NUMBER:
-        return isinstance(value, int | float) and value >= 0
-    return isinstance(value, list if name in _REPEATED else str)
+        return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    if name in _REPEATED:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
 
 
-def arguments(options: dict[str, OptionValue]) -> list[str]:
+def arguments(options: Mapping[str, object]) -> list[str]:
     """Command-line arguments for checked options, in a fixed order."""
     result: list[str] = []
     for name in sorted(options):
@@ -160,4 +170,4 @@ def _json_schema() -> dict[str, object]:
     return {"type": "object", "additionalProperties": False, "properties": kinds}
 
 
-ServerOptions = Annotated[dict[str, OptionValue], AfterValidator(_check), WithJsonSchema(_json_schema())]
+ServerOptions = Annotated[dict[str, object], AfterValidator(_check), WithJsonSchema(_json_schema())]

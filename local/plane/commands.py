@@ -99,7 +99,7 @@ class Commands:
             f"--kubeconfig={files.kubeconfig('controller-manager')}",
             f"--service-account-private-key-file={files.key('service-accounts')}",
             f"--root-ca-file={files.cert('ca')}",
-            "--use-service-account-credentials=true",
+            "--use-service-account-credentials=false",
             "--leader-elect=false",
             "--secure-port=0",
         ]

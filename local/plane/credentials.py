@@ -24,7 +24,8 @@ _API_NAMES: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernete
 # (file name, common name, groups): who talks to the API server, and etcd's two ends.
 _CLIENTS: Final = (
     ("admin", "triton-estate-admin", ("system:masters",)),
-    ("controller-manager", "system:kube-controller-manager", ()),
+    # One identity for all controllers: a service account and a token for each would double the start-up time.
+    ("controller-manager", "triton-estate-controller-manager", ("system:masters",)),
     ("scheduler", "system:kube-scheduler", ()),
     ("kwok", "triton-estate-kwok", ("system:masters",)),
     ("etcd-client", "kube-apiserver", ()),

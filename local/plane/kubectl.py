@@ -33,6 +33,11 @@ class Kubectl:
         """The object or list as plain data; see :meth:`run`."""
         return json.loads(self.run("get", *arguments, "--output=json"))
 
+    def raw(self, path: str) -> Any | None:  # noqa: ANN401
+        """The object at an API path, None where there is none; needs no discovery, so it is cheap to repeat."""
+        done = self._run(("get", f"--raw={path}"))
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
     def succeeds(self, *arguments: str) -> bool:
         """Whether the command ends without an error."""
         return self._run(arguments).returncode == 0

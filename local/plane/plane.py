@@ -16,7 +16,7 @@ from local.plane.state import Folder, State
 from local.toolchain import Toolchain
 
 _READY_SECONDS: Final = 60.0
-_POLL_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.2
 # Another program may take a port between choosing and binding it.
 _ATTEMPTS: Final = 3
 

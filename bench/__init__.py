@@ -1,0 +1,1 @@
+"""What is timed, and how it stands against the figures that the project sets itself."""

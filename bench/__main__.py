@@ -1,0 +1,171 @@
+"""Print the project's figures beside their targets, on this machine."""
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from local import toolchain
+from local.plane import plane
+from local.plane.state import Folder
+from local.table import table
+from local.toolchain import cache_root
+
+PROJECT: Final = Path(__file__).resolve().parent.parent
+_RUNS: Final = 3
+_GIB: Final = 2**30
+_MIB: Final = 2**20
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured figure, smaller is better.
+
+    Attributes:
+        name: what was measured.
+        value: the median of the runs.
+        target: the value not to exceed.
+        unit: of both.
+        note: how it was measured.
+    """
+
+    name: str
+    value: float
+    target: float
+    unit: str
+    note: str
+
+    def row(self) -> list[str]:
+        """A line of the table."""
+        verdict = "ok" if self.value <= self.target else "MISSED"
+        return [self.name, f"{self.value:.1f} {self.unit}", f"<= {self.target:g} {self.unit}", verdict, self.note]
+
+
+def main() -> int:
+    """Measure; exit code 1 if a target is missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--cold", action="store_true", help="also build the whole toolchain without a cache (minutes)")
+    arguments = parser.parse_args()
+    steps: list[Callable[[], Iterator[Figure]]] = [_plane, _make_up, _unit_tests, _disk]
+    if arguments.cold:
+        steps.insert(0, _cold_toolchain)
+    figures = []
+    for step in steps:
+        _say(f"measuring: {(step.__doc__ or '').strip()}")
+        figures += step()
+    memory = psutil.virtual_memory().total / _GIB
+    print(
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, medians of {_RUNS} runs\n"
+    )
+    print(table(["FIGURE", "MEASURED", "TARGET", "", "HOW"], [figure.row() for figure in figures]))
+    return 0 if all(figure.value <= figure.target for figure in figures) else 1
+
+
+def _cold_toolchain() -> Iterator[Figure]:
+    """cold toolchain"""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = _seconds([sys.executable, "-m", "local", "toolchain"], TRITON_ESTATE_CACHE=folder, PATH=_plain_path())
+    yield Figure("cold toolchain", seconds / 60, 12, "min", "every tool built, downloads included, one run")
+
+
+def _plane() -> Iterator[Figure]:
+    """plane ready, memory of the plane"""
+    tools = toolchain.ensure(_say)
+    times: list[float] = []
+    memory = 0.0
+    with tempfile.TemporaryDirectory() as root:
+        for run in range(_RUNS):
+            folder = Folder(Path(root) / str(run))
+            try:
+                began = time.monotonic()
+                plane.up(folder, tools, _quiet)
+                times.append(time.monotonic() - began)
+                memory = sum(one.memory for one in plane.status(folder)) / _MIB
+            finally:
+                plane.down(folder, _quiet)
+    yield Figure("plane ready", statistics.median(times), 10, "s", "first start in an empty folder")
+    yield Figure("memory of the idle plane", memory, 1024, "MiB", "resident, all five processes")
+
+
+def _make_up() -> Iterator[Figure]:
+    """make up, make plan, memory of the plane with the dev stack on it"""
+    with _checkout() as folder:
+        _seconds(["make", "up"], folder)
+        times = [_seconds(["make", "up"], folder) for _ in range(_RUNS)]
+        plans = [_seconds(["make", "plan"], folder) for _ in range(_RUNS)]
+        memory = sum(one.memory for one in plane.status(Folder(folder / ".plane"))) / _MIB
+        _seconds(["make", "down"], folder)
+    yield Figure("second make up", statistics.median(times), 30, "s", "nothing changed")
+    yield Figure("make plan", statistics.median(plans), 5, "s", "neither engine nor cluster")
+    yield Figure("memory of the plane in use", memory, 1024, "MiB", "with the dev stack deployed")
+
+
+def _unit_tests() -> Iterator[Figure]:
+    """unit tests"""
+    command = [sys.executable, "-m", "pytest", "-q", "tests/spec", "tests/components"]
+    yield Figure("unit tests", _seconds(command), 60, "s", "tests/spec and tests/components, one run")
+
+
+def _disk() -> Iterator[Figure]:
+    """disk"""
+    size = _bytes(cache_root()) + _bytes(PROJECT / ".venv")
+    yield Figure("disk left behind", size / _GIB, 2, "GiB", "tool cache and .venv")
+
+
+@contextmanager
+def _checkout() -> Generator[Path]:
+    """A copy of the project with a plane of its own, so that the user's is left alone."""
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "checkout"
+        ignore = shutil.ignore_patterns(".git", ".venv", ".plane", "__pycache__", ".hypothesis")
+        shutil.copytree(PROJECT, folder, ignore=ignore)
+        (folder / ".venv").symlink_to(PROJECT / ".venv")
+        try:
+            yield folder
+        finally:
+            plane.down(Folder(folder / ".plane"), _quiet)
+
+
+def _seconds(command: list[str], folder: Path = PROJECT, **environment: str) -> float:
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"error: {' '.join(command)} failed\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return time.monotonic() - began
+
+
+def _plain_path() -> str:
+    """PATH without any tool that would save a build."""
+    names = ("pulumi", "etcd", "kube-apiserver", "kwok")
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if not any(Path(folder, name).exists() for name in names))
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
+
+
+def _quiet(line: str) -> None:
+    del line
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""Nothing is accepted and ignored: each field, changed alone, changes an object, the provider or the outputs."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from spec.catalog import merge
+from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
+from spec.fields import Spec
+from spec.gpu import GpuRequest
+from spec.model import MemberSpec, ModelSpec, ResourcesSpec, ScalingSpec
+from spec.server import ServerOptions
+from tests.components.conftest import Render
+
+Renderer = Callable[..., Render]
+CONFIG = {
+    "backend": "python",
+    "max_batch_size": 4,
+    "input": [{"name": "a", "data_type": "TYPE_FP32", "dims": [3]}],
+    "output": [{"name": "b", "data_type": "TYPE_FP32", "dims": [3]}],
+}
+CARDS: dict[str, Any] = {"gpuModel": "A100", "gpuMemory": "80Gi", "gpusPerNode": 4}
+POOLS: dict[str, dict[str, Any]] = {
+    "whole": {"name": "whole"} | CARDS,
+    "spare": {"name": "spare"} | CARDS,
+    "mig": {"name": "mig", "sharing": "mig", "migProfile": "1g.10gb"} | CARDS,
+    "timeSlicing": {"name": "timeSlicing".lower(), "sharing": "timeSlicing", "slices": 4} | CARDS,
+    "hami": {"name": "hami", "sharing": "hami"} | CARDS,
+    "qgpu": {"name": "qgpu", "sharing": "qgpu"} | CARDS,
+    "existing": {"name": "existing", "provider": "existing"} | CARDS,
+}
+ON_HAMI = {"resources": {"gpu": {"count": 1, "memory": "8Gi", "cores": 50}}}
+ON_MIG = {"resources": {"gpu": {"mig": "1g.10gb"}}}
+SCALED = {"scaling": {"min": 2, "max": 8, "gpu": 70, "qps": 10, "queueMs": 5, "cpu": 50, "memory": 50,
+                      "scaleUpStabilization": "10s", "scaleDownStabilization": "60s"}}  # fmt: skip
+HELPER = {"members": {"helper": {"config": CONFIG}}}
+MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
+    # The spec, its field, the model before (a patch of a whole-GPU model), and the patch that changes the field.
+    (ModelSpec, "name", {}, {"name": "other"}),
+    (ModelSpec, "owner", {}, {"owner": "search"}),
+    (ModelSpec, "repository", {}, {"repository": "s3://acme/other"}),
+    (ModelSpec, "repository", {"config": None}, {"repository": "s3://acme/other"}),
+    (ModelSpec, "resources", {}, {"resources": {"cpu": 2}}),
+    (ModelSpec, "pool", {}, {"pool": "spare"}),
+    (ModelSpec, "image", {}, {"image": "triton:2"}),
+    (ModelSpec, "config", {}, {"config": {"max_batch_size": 8}}),
+    (ModelSpec, "config", {}, {"config": None}),
+    (ModelSpec, "members", {}, {"members": {"helper": {}}}),
+    (ModelSpec, "server", {}, {"server": {"log-verbose": 1}}),
+    (ModelSpec, "loadTime", {}, {"loadTime": "301s"}),
+    (ModelSpec, "scaling", {}, {"scaling": {"max": 7}}),
+    (MemberSpec, "config", HELPER, {"members": {"helper": {"config": {"max_batch_size": 8}}}}),
+    (ResourcesSpec, "cpu", {}, {"resources": {"cpu": 2}}),
+    (ResourcesSpec, "memory", {}, {"resources": {"memory": "3Gi"}}),
+    (ResourcesSpec, "gpu", {}, {"resources": {"gpu": 2}}),
+    (ResourcesSpec, "gpu", {}, {"resources": {"gpu": None}}),
+    (GpuRequest, "count", ON_HAMI, {"resources": {"gpu": {"count": 2}}}),
+    (GpuRequest, "memory", ON_HAMI, {"resources": {"gpu": {"memory": "4Gi"}}}),
+    (GpuRequest, "cores", ON_HAMI, {"resources": {"gpu": {"cores": 40}}}),
+    (GpuRequest, "fraction", {"resources": {"gpu": {"fraction": 0.5}}}, {"resources": {"gpu": {"fraction": 0.6}}}),
+    (GpuRequest, "mig", ON_MIG, {"resources": {"gpu": {"count": 2}}}),
+    (ScalingSpec, "min", SCALED, {"scaling": {"min": 3}}),
+    (ScalingSpec, "max", SCALED, {"scaling": {"max": 9}}),
+    (ScalingSpec, "gpu", SCALED, {"scaling": {"gpu": 71}}),
+    (ScalingSpec, "qps", SCALED, {"scaling": {"qps": 10.001}}),
+    (ScalingSpec, "queueMs", SCALED, {"scaling": {"queueMs": 5.001}}),
+    (ScalingSpec, "cpu", SCALED, {"scaling": {"cpu": 51}}),
+    (ScalingSpec, "memory", SCALED, {"scaling": {"memory": 51}}),
+    (ScalingSpec, "scaleUpStabilization", SCALED, {"scaling": {"scaleUpStabilization": "11s"}}),
+    (ScalingSpec, "scaleDownStabilization", SCALED, {"scaling": {"scaleDownStabilization": "61s"}}),
+]  # fmt: skip
+POOL_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    # The field, the pool, and the patch that changes the field.
+    ("name", "spare", {"name": "other"}),
+    ("provider", "spare", {"provider": "existing"}),
+    ("nodes", "whole", {"nodes": 2}),
+    ("nodes", "existing", {"nodes": 2}),
+    *(("gpusPerNode", name, {"gpusPerNode": 8}) for name in POOLS),
+    *(("gpuModel", name, {"gpuModel": "H100"}) for name in POOLS),
+    *(("gpuMemory", name, {"gpuMemory": "96Gi"}) for name in POOLS),
+    ("sharing", "spare", {"sharing": "hami"}),
+    ("slices", "timeSlicing", {"slices": 5}),
+    ("migProfile", "mig", {"migProfile": "2g.20gb"}),
+    ("cpu", "whole", {"cpu": 64}),
+    ("memory", "whole", {"memory": "512Gi"}),
+]
+EXISTING = {"cluster": {"provider": "existing", "kubeconfig": "/a", "context": "a"}}
+ESTATE_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
+    (EstateSpec, "environment", {}, {"environment": "prod"}),
+    (EstateSpec, "cluster", {}, {"cluster": {"provider": "existing"}}),
+    (EstateSpec, "namespace", {}, {"namespace": "models"}),
+    (EstateSpec, "image", {}, {"image": "triton:2"}),
+    (EstateSpec, "gpuPools", {}, {"gpuPools": [POOLS["whole"]]}),
+    (EstateSpec, "models", {}, {"models": {"m": {"owner": "search"}}}),
+    (ClusterSpec, "provider", {}, {"cluster": {"provider": "existing"}}),
+    (ClusterSpec, "kubeconfig", EXISTING, {"cluster": {"kubeconfig": "/b"}}),
+    (ClusterSpec, "context", EXISTING, {"cluster": {"context": "b"}}),
+]
+
+
+def state(found: Render) -> str:
+    """All that anybody can see of an estate."""
+    return json.dumps([sorted(found.resources.items()), found.outputs], sort_keys=True)
+
+
+def changes(render: Renderer, before: dict[str, Any], patch: dict[str, Any], *, of_model: bool) -> bool:
+    """Whether a patch of the model file, or of the settings, changes anything."""
+    model: dict[str, Any] = {"resources": {"cpu": 1, "memory": "2Gi", "gpu": 1}, "config": CONFIG}
+    settings: dict[str, Any] = {"environment": "dev", "gpuPools": list(POOLS.values())}
+    if of_model:
+        model = merge(model, before)
+    else:
+        settings = merge(settings, before)
+    first = render({"m": lines(model)}, **settings)
+    if of_model:
+        model = merge(model, patch)
+    else:
+        settings = merge(settings, patch)
+    return state(first) != state(render({"m": lines(model)}, **settings))
+
+
+def lines(model: dict[str, Any]) -> str:
+    # JSON is YAML.
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in model.items())
+
+
+class TestModelFile:
+    @pytest.mark.parametrize(("spec", "field", "before", "patch"), MODEL_CASES)
+    def test_a_changed_field_changes_something(
+        self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
+    ) -> None:
+        del spec, field
+        assert changes(render, before, patch, of_model=True)
+
+    def test_the_comparison_sees_no_change_where_there_is_none(self, render: Renderer) -> None:
+        assert not changes(render, {}, {"loadTime": "300s"}, of_model=True)
+
+    @pytest.mark.parametrize("spec", [ModelSpec, MemberSpec, ResourcesSpec, GpuRequest, ScalingSpec])
+    def test_no_field_is_left_out(self, spec: type[Spec]) -> None:
+        tried = {field for found, field, _, _ in MODEL_CASES if found is spec}
+        assert tried == {field.alias for field in spec.model_fields.values()}
+
+
+class TestServerOptions:
+    OPTIONS: dict[str, dict[str, Any]] = TypeAdapter(ServerOptions).json_schema()["properties"]
+
+    def test_each_becomes_an_argument(self, render: Renderer) -> None:
+        values = {"boolean": True, "integer": 7, "number": 7, "string": "text", "array": ["text"]}
+        options = {
+            name: kind["enum"][-1] if "enum" in kind else values[kind["type"]] for name, kind in self.OPTIONS.items()
+        }
+        args = render({"m": lines({"server": options})}).triton()["args"]
+        flags = {arg.removeprefix("--").partition("=")[0] for arg in args}
+        assert set(options) <= flags
+        assert len(options) > 40
+
+
+class TestStackFile:
+    @pytest.mark.parametrize(("spec", "field", "before", "patch"), ESTATE_CASES)
+    def test_a_changed_setting_changes_something(
+        self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
+    ) -> None:
+        del spec, field
+        assert changes(render, before, patch, of_model=False)
+
+    @pytest.mark.parametrize(("field", "pool", "patch"), POOL_CASES)
+    def test_a_changed_pool_changes_something(
+        self, field: str, pool: str, patch: dict[str, Any], render: Renderer
+    ) -> None:
+        del field
+        pools = [found | patch if name == pool else found for name, found in POOLS.items()]
+        assert changes(render, {}, {"gpuPools": pools}, of_model=False)
+
+    @pytest.mark.parametrize("spec", [EstateSpec, ClusterSpec])
+    def test_no_setting_is_left_out(self, spec: type[Spec]) -> None:
+        tried = {field for found, field, _, _ in ESTATE_CASES if found is spec}
+        assert tried == {field.alias for field in spec.model_fields.values()}
+
+    def test_no_field_of_a_pool_is_left_out(self) -> None:
+        assert {field for field, _, _ in POOL_CASES} == {field.alias for field in GpuPoolSpec.model_fields.values()}
