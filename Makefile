@@ -31,9 +31,9 @@ preview: .venv/installed ## show what `make up` would change
 	@eval "$$($(LOCAL) env)" && pulumi preview --diff --suppress-outputs --stack $(STACK)
 
 down: .venv/installed ## destroy the stack and stop the control plane
-	@$(LOCAL) up --stack $(STACK)
-	@eval "$$($(LOCAL) env)" && pulumi destroy --yes --skip-preview --stack $(STACK)
-	@$(LOCAL) down
+	@if [ ! -d .plane ]; then echo "nothing is up"; exit 0; fi; \
+	$(LOCAL) up --stack $(STACK) && eval "$$($(LOCAL) env)" && \
+	pulumi destroy --yes --skip-preview --stack $(STACK) && $(LOCAL) down
 
 status: .venv/installed ## show the control plane's processes and the models
 	@$(LOCAL) status && echo && $(LOCAL) models --stack $(STACK)
@@ -49,7 +49,8 @@ clean: ## stop the control plane, remove its data and .venv; built tools stay in
 	@rm -rf .venv .plane .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-test: .venv/installed ## run all tests
+test: .venv/installed ## run all tests; builds missing tools first, with progress
+	@$(LOCAL) toolchain >/dev/null
 	@$(PY) -m pytest
 
 check: .venv/installed ## lint, format, types, generated schemas

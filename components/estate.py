@@ -44,10 +44,11 @@ class TritonEstate(pulumi.ComponentResource):
         }
         for model in args.estate.models:
             # On the nodes, not on the pool: a dependency on a component costs one edge for each of its children.
-            nodes = pools[model.pool.name].nodes if model.pool else []
+            used = {revision.pool.name for revision in model.revisions if revision.pool}
+            nodes = [node for name in sorted(used) for node in pools[name].nodes]
             TritonService(
-                model.spec.name,
-                TritonServiceArgs(model=model, namespace=spec.namespace),
+                model.name,
+                TritonServiceArgs(model=model, namespace=spec.namespace, monitoring=spec.monitoring),
                 self._child(depends_on=[namespace, *nodes]),
             )
         self.outputs = outputs.contract(args.estate)

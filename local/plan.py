@@ -1,6 +1,6 @@
 """What a stack would create, from its own program under mocks: neither engine nor cluster is needed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +57,13 @@ def _headline(recording: Recording, stack: str) -> str:
 
 def _models(recording: Recording) -> str:
     rows = []
-    for name in sorted(recording.outputs["models"]):
-        objects = [found for found in recording.objects() if found.model == name]
-        rows.append(
-            [
-                name,
-                recording.outputs["models"][name]["owner"],
-                _replicas(objects),
-                _gpu(objects),
-                _kinds(objects),
-            ]
-        )
-    return table(["MODEL", "OWNER", "REPLICAS", "GPU RESOURCES EACH", "OBJECTS"], rows)
+    for name, model in sorted(recording.outputs["models"].items()):
+        for revision, entry in sorted(model["revisions"].items()):
+            objects = [found for found in recording.objects() if (found.model, found.revision) == (name, revision)]
+            share = f"{entry['weight']:g} %"
+            rows.append([name, revision, share, model["owner"], _replicas(objects), str(len(objects)), _gpu(objects)])
+    header = ["MODEL", "REVISION", "TRAFFIC", "OWNER", "REPLICAS", "OBJECTS", "GPU RESOURCES EACH"]
+    return table(header, rows)
 
 
 def _replicas(objects: Sequence[Recorded]) -> str:
@@ -85,10 +80,6 @@ def _gpu(objects: Sequence[Recorded]) -> str:
             for container in found.inputs["spec"]["template"]["spec"]["containers"]:
                 limits |= container["resources"]["limits"]
     return ", ".join(f"{key}={value}" for key, value in sorted(limits.items()) if "/" in key) or "-"
-
-
-def _kinds(objects: Iterable[Recorded]) -> str:
-    return ", ".join(sorted(found.type.rsplit(":", 1)[1] for found in objects))
 
 
 def _pools(recording: Recording) -> str:

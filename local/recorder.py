@@ -43,7 +43,15 @@ class Recorded:
     @property
     def model(self) -> str | None:
         """The model that a Kubernetes object belongs to."""
-        return self.inputs.get("metadata", {}).get("labels", {}).get("app.kubernetes.io/instance")
+        return self._label("instance")
+
+    @property
+    def revision(self) -> str | None:
+        """The revision that a Kubernetes object belongs to."""
+        return self._label("version")
+
+    def _label(self, name: str) -> str | None:
+        return self.inputs.get("metadata", {}).get("labels", {}).get(f"app.kubernetes.io/{name}")
 
 
 @dataclass

@@ -20,7 +20,7 @@ from local.failures import NETWORK, ToolchainError, failed, offline
 from local.finding import Found, Missing, find
 from local.golang import environment, find_go, install_go
 from local.progress import Progress
-from local.tools import FAMILIES, LANGUAGE_EXEC, STAGES, Family
+from local.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
 
 __all__ = ["Found", "Missing", "Toolchain", "ToolchainError", "cache_root", "ensure", "find"]
 
@@ -35,6 +35,7 @@ class Toolchain:
 
     Attributes:
         kwok_stages: folder of KWOK's stage files.
+        prometheus_crds: folder of the Prometheus operator's kinds.
         language_exec: the script that runs a Python program for the engine; None where an official language
             host lies beside an official ``pulumi`` and brings its own.
     """
@@ -48,6 +49,7 @@ class Toolchain:
     kubectl: Path
     kwok: Path
     kwok_stages: Path
+    prometheus_crds: Path
     language_exec: Path | None
 
 
@@ -90,6 +92,7 @@ def _toolchain(found: Mapping[str, Found]) -> Toolchain:
         kubectl=found["kubectl"].path,
         kwok=found["kwok"].path,
         kwok_stages=found[STAGES].path,
+        prometheus_crds=found[CRDS].path,
         language_exec=language.path if language else None,
     )
 

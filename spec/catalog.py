@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from spec import source
+from spec import names, source
 from spec.estate import EstateSpec
+from spec.merge import lay_over, merge, reaches
 from spec.model import ModelSpec
 from spec.problems import Problem, SpecError
 from spec.resolve import Model, resolve
+from spec.revisions import revision_specs, written
 from spec.source import Source
 from spec.validation import closest, validate
 
@@ -42,7 +44,9 @@ def load(models: Path, settings: Mapping[str, object], stack_file: str) -> Estat
             model, more = _model(found, estate, models, stack_file)
             problems += more
             resolved += [model] if model else []
-    problems += _names(sources, estate.models if estate else {}, stack_file)
+    overrides = estate.models if estate else {}
+    problems += _names(sources, overrides, stack_file)
+    problems += _clashes(sources, overrides, stack_file)
     if problems or estate is None:
         raise SpecError(problems)
     return Estate(estate, tuple(resolved))
@@ -75,7 +79,7 @@ def _model(
     """The model of one file with the stack's override, and its problems under the file that they come from."""
     name = str(found.data.get("name"))
     override = estate.models.get(name, {}) if estate else {}
-    model, problems = _check(found, merge(found.data, override), estate, models)
+    model, problems = _check(found, lay_over(found.data, override), estate, models)
     if not problems or not override:
         return model, problems
     alone, own = _check(found, found.data, estate, models)
@@ -91,48 +95,22 @@ def _model(
 
 def _by_override(problem: Problem, override: Mapping[str, object], own: list[Problem], *, valid_alone: bool) -> bool:
     """Whether the stack's override is to blame: not where the model file has the same problem without it."""
-    return problem not in own and (valid_alone or _reaches(override, problem.field))
+    return problem not in own and (valid_alone or reaches(override, problem.field))
 
 
 def _check(
     found: Source, data: Mapping[str, object], estate: EstateSpec | None, models: Path
 ) -> tuple[Model | None, list[Problem]]:
     spec, problems = validate(ModelSpec, data, found)
-    if spec is None or estate is None:
+    revisions, more = revision_specs(data, found, problems)
+    problems += more
+    if problems or spec is None or estate is None:
         return None, problems
-    model, problems = resolve(spec, estate, models)
+    model, problems = resolve(spec, revisions, estate, models)
     return model, [
         problem if problem.file else replace(problem, file=found.file, line=found.line(problem.field))
         for problem in problems
     ]
-
-
-def merge(base: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
-    """JSON merge patch (RFC 7396): mappings merge, null removes, everything else replaces."""
-    result = dict(base)
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, Mapping):
-            old = result.get(key)
-            result[key] = merge(old if isinstance(old, Mapping) else {}, value)
-        else:
-            result[key] = value
-    return result
-
-
-def _reaches(override: Mapping[str, object], field: str) -> bool:
-    """Whether an override decides the value of a field: it holds it, or replaces something around it."""
-
-    def inside(data: Mapping[str, object], at: str) -> bool:
-        for key, value in data.items():
-            path = f"{at}.{key}" if at else key
-            below = field.startswith((f"{path}.", f"{path}["))
-            if field == path or (below and (not isinstance(value, Mapping) or inside(value, path))):
-                return True
-        return False
-
-    return inside(override, "")
 
 
 def _names(sources: list[Source], overrides: Mapping[str, Mapping[str, object]], stack_file: str) -> Iterator[Problem]:
@@ -152,3 +130,27 @@ def _names(sources: list[Source], overrides: Mapping[str, Mapping[str, object]],
         if name not in seen:
             yield Problem(f"models.{name}", "no model file has this name", name, ", ".join(sorted(seen)),
                           closest(name, list(seen)) or "remove it", file=stack_file)  # fmt: skip
+
+
+def _clashes(
+    sources: list[Source], overrides: Mapping[str, Mapping[str, object]], stack_file: str
+) -> Iterator[Problem]:
+    """Models and revisions whose objects would have the same name: ``a`` with ``b-v1``, and ``a-b`` with ``v1``."""
+    files: dict[str, Source] = {}
+    for found in sources:
+        if isinstance(name := found.data.get("name"), str):
+            files.setdefault(name, found)
+    makers = {model: (found, f"model {model}") for model, found in files.items()}
+    for model, found in files.items():
+        for revision in written(merge(found.data, overrides.get(model, {}))):
+            name = names.workload(model, revision)
+            other, what = makers.setdefault(name, (found, f"revision {revision} of {model}"))
+            if other is found:
+                continue
+            in_file = revision in written(found.data)
+            field = f"revisions.{revision}" if isinstance(found.data.get("revisions"), Mapping) else "name"
+            field = field if in_file else f"models.{model}.revisions.{revision}"
+            message = f"revision {revision} of {model} in {found.file} and {what} in {other.file} are both named {name}"
+            fix = "rename the revision or one of the models"
+            file, line = (found.file, found.line(field)) if in_file else (stack_file, None)
+            yield Problem(field, message, revision if field != "name" else model, fix=fix, file=file, line=line)

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from spec.fields import Cpu, DnsLabel, Image, LabelValue, Memory, PoolName, Spec, mebibytes, refuse
 from spec.gpu import GPU, MigProfile, SharingMode, mig_slices_per_card
+from spec.monitoring import MonitoringSpec
 
 Environment = Literal["dev", "prod"]
 
@@ -52,6 +53,8 @@ class GpuPoolSpec(Spec):
         mig_profile: the one profile that every card of a MIG pool is cut into.
         cpu: CPUs of one simulated node.
         memory: memory of one simulated node.
+        spare_gpus: cards that stay free for rollouts: a model that needs no more than these starts a new replica
+            before an old one ends.
     """
 
     name: PoolName
@@ -65,6 +68,7 @@ class GpuPoolSpec(Spec):
     mig_profile: MigProfile | None = None
     cpu: Cpu = "32"
     memory: Memory = "256Gi"
+    spare_gpus: Annotated[int, Field(ge=0, le=16)] = 0
 
     @model_validator(mode="after")
     def _sharing_is_complete(self) -> "GpuPoolSpec":
@@ -91,6 +95,17 @@ class GpuPoolSpec(Spec):
                     fix=f"leave {name} out",
                     field=name,
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _spare_leaves_cards_for_models(self) -> "GpuPoolSpec":
+        if self.spare_gpus >= self.cards:
+            refuse(
+                f"the pool has {self.cards} cards, and none would be left for a model",
+                allowed=f"0 to {self.cards - 1}",
+                fix="keep fewer cards free, or add nodes",
+                field="spareGpus",
+            )
         return self
 
     @property
@@ -132,6 +147,7 @@ class EstateSpec(Spec):
         namespace: where the models run.
         image: Triton image of every model that names none.
         gpu_pools: GPU nodes.
+        monitoring: how Prometheus finds the models.
         models: per model name, fields that replace those of the model file.
     """
 
@@ -140,6 +156,7 @@ class EstateSpec(Spec):
     namespace: DnsLabel = "serving"
     image: Image = "nvcr.io/nvidia/tritonserver:25.08-py3"
     gpu_pools: list[GpuPoolSpec] = Field(default_factory=list)
+    monitoring: MonitoringSpec = MonitoringSpec()
     models: dict[str, dict[str, object]] = Field(default_factory=dict)
 
     @model_validator(mode="after")

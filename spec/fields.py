@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Final, NoReturn
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from spec.names import DNS_LABEL, MODEL_NAME_MAX, POOL_NAME_MAX, suggest_dns_label
+from spec.names import DNS_LABEL, MODEL_NAME_MAX, POOL_NAME_MAX, REVISION_NAME_MAX, suggest_dns_label
 from spec.problems import Problem
 
 
@@ -154,6 +154,7 @@ def _label_type(longest: int) -> dict[str, object]:
 
 DnsLabel = Annotated[str, _dns_label(63), WithJsonSchema(_label_type(63))]
 PoolName = Annotated[str, _dns_label(POOL_NAME_MAX), WithJsonSchema(_label_type(POOL_NAME_MAX))]
+RevisionName = Annotated[str, _dns_label(REVISION_NAME_MAX), WithJsonSchema(_label_type(REVISION_NAME_MAX))]
 ModelName = Annotated[str, _dns_label(MODEL_NAME_MAX), WithJsonSchema(_label_type(MODEL_NAME_MAX))]
 
 
@@ -200,3 +201,49 @@ Image = Annotated[
     ),
     WithJsonSchema({"type": "string", "pattern": _IMAGE.pattern}),
 ]
+
+_DNS_NAME: Final = re.compile(r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
+DnsName = Annotated[
+    str,
+    _matches(_DNS_NAME, "a Kubernetes object name", "1 to 253 of a-z, 0-9, - and .", "my-name"),
+    WithJsonSchema({"type": "string", "pattern": _DNS_NAME.pattern}),
+]
+_LABEL_KEY: Final = re.compile(
+    r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+LabelKey = Annotated[
+    str,
+    _matches(_LABEL_KEY, "a Kubernetes label key", "[prefix/]name", "topology.kubernetes.io/zone"),
+    WithJsonSchema({"type": "string", "pattern": _LABEL_KEY.pattern}),
+]
+
+_ENVIRONMENT_NAME: Final = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_SECRET_NAME: Final = re.compile(
+    r"(?i)secret|token(?![a-z])|password|passwd|credential|api_?key|access_?key|private_?key"
+)
+# What the component or the node decides.
+_OWNED_VARIABLES: Final = {
+    "HOME": "the component, because the root file system is read-only",
+    "NVIDIA_VISIBLE_DEVICES": "the device plugin; setting it goes around the scheduler",
+    "CUDA_VISIBLE_DEVICES": "the device plugin; setting it goes around the scheduler",
+}
+
+
+def _check_environment(variables: dict[str, str]) -> dict[str, str]:
+    problems = []
+    for name in variables:
+        if not _ENVIRONMENT_NAME.fullmatch(name):
+            message, allowed = "not the name of an environment variable", "letters, digits and _, no digit first"
+            problems.append(Problem(name, message, name, allowed, "rename it"))
+        elif name in _OWNED_VARIABLES:
+            problems.append(Problem(name, f"is decided by {_OWNED_VARIABLES[name]}", fix=f"leave {name} out"))
+        elif _SECRET_NAME.search(name):
+            fix = "put it into a Secret of the namespace and name that: credentials: {secret: <name>}"
+            message = "looks like a secret, which has no place in a file"
+            problems.append(Problem(name, message, "(not shown)", "absent", fix))
+    if problems:
+        refuse_all(problems)
+    return variables
+
+
+Environment = Annotated[dict[str, str], AfterValidator(_check_environment)]

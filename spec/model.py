@@ -1,23 +1,29 @@
 """A model file: what a model owner writes."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from spec.fields import (
     Cpu,
     DnsLabel,
+    DnsName,
     Duration,
+    Environment,
     Image,
+    LabelKey,
     LabelValue,
     Memory,
     ModelName,
+    RevisionName,
     Spec,
     TritonName,
     duration_seconds,
     refuse,
 )
 from spec.gpu import Gpu
+from spec.monitoring import AlertsSpec
+from spec.names import POOL_LABEL
 from spec.repository import Repository
 from spec.server import ServerOptions
 
@@ -89,38 +95,68 @@ class MemberSpec(Spec):
     config: dict[str, object] | None = None
 
 
-class ModelSpec(Spec):
-    """One model file.
+class CredentialsSpec(Spec):
+    """Where a server gets the right to read its store; never the secret itself.
 
     Attributes:
-        name: name of the service.
-        owner: team that answers for the model.
+        service_account: an existing ServiceAccount that the cloud trusts (workload identity).
+        secret: an existing Secret whose keys become environment variables, e.g. ``AWS_ACCESS_KEY_ID``.
+    """
+
+    service_account: DnsName | None = None
+    secret: DnsName | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> "CredentialsSpec":
+        if (self.service_account is None) == (self.secret is None):
+            refuse("needs exactly one of serviceAccount and secret", fix="name the one that exists in the namespace")
+        return self
+
+
+class RevisionSpec(Spec):
+    """What runs: everything of a model file that a revision may have otherwise.
+
+    Attributes:
         repository: folder in an object store that holds ``<model>/<version>/``.
+        credentials: where the server gets the right to read the repository; by default from the node.
+        load: ``sync`` copies the repository to a volume first, ``direct`` lets Triton read the store itself; by
+            default ``sync`` where a config of this file has to lie over it, else ``direct``.
+        control: Triton's model control mode: ``none`` loads once, ``poll`` follows changes of the store, ``explicit``
+            loads this file's models and takes load and unload requests.
         resources: what one replica gets.
         pool: GPU pool to run on; by default the first one that can serve the GPU request.
+        node_selector: further node labels to ask for.
+        priority: an existing PriorityClass.
         image: Triton image; by default the estate's.
+        environment: environment variables of the server; secrets belong in ``credentials``.
         config: Triton ModelConfig in Triton's own field names, ``{file: <name>.pbtxt}`` beside this file, or absent to
             take the repository's own.
         members: further models that the same server loads from the repository, by their Triton name.
         server: options of tritonserver in its own names.
         load_time: how long loading may take after the container started.
         scaling: how many replicas.
+        alerts: when somebody is told.
     """
 
-    name: ModelName
-    owner: LabelValue
     repository: Repository
+    credentials: CredentialsSpec | None = None
+    load: Literal["sync", "direct"] | None = None
+    control: Literal["none", "poll", "explicit"] = "none"
     resources: ResourcesSpec
     pool: DnsLabel | None = None
+    node_selector: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    priority: DnsName | None = None
     image: Image | None = None
+    environment: Environment = Field(default_factory=dict)
     config: dict[str, object] | None = None
     members: dict[TritonName, MemberSpec] = Field(default_factory=dict)
     server: ServerOptions = Field(default_factory=dict)
     load_time: Duration = "300s"
     scaling: ScalingSpec = ScalingSpec()
+    alerts: AlertsSpec = AlertsSpec()
 
     @model_validator(mode="after")
-    def _pool_needs_gpu(self) -> "ModelSpec":
+    def _pool_needs_gpu(self) -> Self:
         if self.pool and not self.resources.gpu:
             refuse(
                 "pool names a GPU pool, but resources.gpu is absent",
@@ -130,7 +166,99 @@ class ModelSpec(Spec):
         return self
 
     @model_validator(mode="after")
-    def _load_time_has_an_end(self) -> "ModelSpec":
+    def _pool_label_comes_from_the_pool(self) -> Self:
+        if POOL_LABEL in self.node_selector:
+            refuse(
+                "is decided by the pool", fix="name the pool instead: pool: <name>", field=f"nodeSelector.{POOL_LABEL}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _load_time_has_an_end(self) -> Self:
         if not 1 <= duration_seconds(self.load_time) <= _LONGEST_LOAD:
             refuse("not a load time", allowed="1s to 24h", fix="write for example 300s", field="loadTime")
         return self
+
+    @model_validator(mode="after")
+    def _control_fits_the_way_of_loading(self) -> Self:
+        if self.load == "direct" and self.repository.scheme == "pvc":
+            refuse("Triton cannot read a claim itself", allowed="sync", fix="leave load out", field="load")
+        if self.load == "direct" and self.has_config:
+            refuse(
+                "Triton would read the store's config.pbtxt and never see this file's",
+                allowed="sync",
+                fix="leave load out, or leave config out",
+                field="load",
+            )
+        if self.control == "poll" and self.is_synced:
+            refuse(
+                "a synced copy never changes, so there is nothing to poll",
+                allowed="none or explicit",
+                fix="change the model file to roll out a new version, or let Triton read the store (load: direct)",
+                field="control",
+            )
+        if "repository-poll-secs" in self.server and self.control != "poll":
+            fix = "add control: poll, or leave the option out"
+            refuse("does nothing without control: poll", fix=fix, field="server.repository-poll-secs")
+        return self
+
+    @property
+    def has_config(self) -> bool:
+        """Whether a configuration of this file has to reach Triton."""
+        return self.config is not None or any(member.config is not None for member in self.members.values())
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether an init container copies the repository to a volume."""
+        return self.load == "sync" or (self.load is None and (self.has_config or self.repository.scheme == "pvc"))
+
+
+class MirrorSpec(Spec):
+    """Copies of requests to another revision, whose answers nobody sees.
+
+    Attributes:
+        to: the revision that gets the copies.
+        percent: share of the requests that is copied.
+    """
+
+    to: RevisionName
+    percent: Percent = 100
+
+
+class TrafficSpec(Spec):
+    """How requests are shared out between revisions.
+
+    Attributes:
+        split: weight of each revision in percent; by default all to the only revision.
+        mirror: copies of requests to one more revision.
+        timeout: longest time that a request may take.
+    """
+
+    split: dict[RevisionName, Annotated[int, Field(ge=0, le=100)]] = Field(default_factory=dict)
+    mirror: MirrorSpec | None = None
+    timeout: Duration = "300s"
+
+    @model_validator(mode="after")
+    def _weights_add_up(self) -> "TrafficSpec":
+        total = sum(self.split.values())
+        if self.split and total != 100:
+            shown = " + ".join(str(weight) for weight in self.split.values())
+            refuse(f"the weights add up to {total}", allowed=f"100 ({shown})", fix="change one of them", field="split")
+        return self
+
+
+class ModelSpec(RevisionSpec):
+    """One model file.
+
+    Attributes:
+        name: name of the service.
+        owner: team that answers for the model.
+        revisions: Deployments of the model by name, each with the fields in which it differs from the file; by default
+            one, ``v1``, that differs in nothing.
+        traffic: how requests are shared out between revisions.
+    """
+
+    name: ModelName
+    owner: LabelValue
+    revisions: dict[RevisionName, dict[str, object]] = Field(default_factory=dict)
+    traffic: TrafficSpec = TrafficSpec()

@@ -8,6 +8,11 @@ LABEL_DOMAIN: Final = "triton-estate.io"
 OWNER_LABEL: Final = f"{LABEL_DOMAIN}/owner"
 POOL_LABEL: Final = f"{LABEL_DOMAIN}/node-pool"
 
+# A label of a Service is a label of its series in Prometheus, see `series_label`.
+MODEL_LABEL: Final = "app.kubernetes.io/instance"
+REVISION_LABEL: Final = "app.kubernetes.io/version"
+RUNBOOKS: Final = "docs/runbooks"
+
 DEFAULT_REVISION: Final = "v1"
 
 # The kubeconfig context of the embedded control plane. An embedded stack asks for it by name, which keeps it off
@@ -41,8 +46,8 @@ def config_map(model: str, revision: str) -> str:
 
 def selector(model: str, revision: str | None = None) -> dict[str, str]:
     """Labels that never change in the life of a model (or of one revision): all that a selector may hold."""
-    labels = {"app.kubernetes.io/name": "triton", "app.kubernetes.io/instance": model}
-    return labels if revision is None else labels | {"app.kubernetes.io/version": revision}
+    labels = {"app.kubernetes.io/name": "triton", MODEL_LABEL: model}
+    return labels if revision is None else labels | {REVISION_LABEL: revision}
 
 
 def labels(model: str, owner: str, revision: str | None = None) -> dict[str, str]:
@@ -53,6 +58,11 @@ def labels(model: str, owner: str, revision: str | None = None) -> dict[str, str
         "app.kubernetes.io/managed-by": "pulumi",
         OWNER_LABEL: owner,
     }
+
+
+def series_label(label: str) -> str:
+    """What Prometheus calls a Kubernetes label."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", label)
 
 
 def estate_labels(component: str) -> dict[str, str]:

@@ -4,24 +4,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic_core import PydanticCustomError
-
-from spec import gpu, triton
+from spec import triton
 from spec.estate import EstateSpec, GpuPoolSpec
-from spec.fields import TRITON_NAME, TRITON_NAME_FORM, mebibytes, refuse
-from spec.model import ModelSpec
+from spec.fields import TRITON_NAME, TRITON_NAME_FORM
+from spec.model import ModelSpec, RevisionSpec
+from spec.monitoring import check_alerts
+from spec.placement import place
 from spec.problems import Problem
+from spec.revisions import check_interfaces, check_traffic, weights
 from spec.scaling import Scaling, resolve_scaling
 from spec.triton import ModelConfig
-from spec.validation import closest
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model file and what follows from it in this estate.
+class Revision:
+    """One Deployment of a model, and what follows from its spec in this estate.
 
     Attributes:
-        spec: the file, with the stack's overrides applied.
+        model: name of the model.
+        owner: its owner.
+        name: name of the revision.
+        spec: the model file with the stack's overrides and the revision's differences applied.
         triton_name: name of the served model inside Triton.
         configs: ModelConfig of each model that the server loads and that has one here, by Triton name.
         pool: the GPU pool that it runs on, None for a CPU model.
@@ -30,7 +33,10 @@ class Model:
         image: the Triton image.
     """
 
-    spec: ModelSpec
+    model: str
+    owner: str
+    name: str
+    spec: RevisionSpec
     triton_name: str
     configs: Mapping[str, ModelConfig]
     pool: GpuPoolSpec | None
@@ -39,32 +45,90 @@ class Model:
     image: str
 
 
-def resolve(spec: ModelSpec, estate: EstateSpec, folder: Path) -> tuple[Model | None, list[Problem]]:
+@dataclass(frozen=True)
+class Model:
+    """A model of the estate.
+
+    Attributes:
+        spec: the file, with the stack's overrides applied.
+        revisions: its Deployments, in the order of the file.
+        weights: share of the requests of each revision in percent, by name.
+    """
+
+    spec: ModelSpec
+    revisions: tuple[Revision, ...]
+    weights: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """Name of the service."""
+        return self.spec.name
+
+    @property
+    def primary(self) -> Revision:
+        """The revision with the largest weight; of equal ones the first."""
+        return max(self.revisions, key=lambda revision: self.weights[revision.name])
+
+
+def resolve(
+    spec: ModelSpec, revisions: Mapping[str, RevisionSpec], estate: EstateSpec, folder: Path
+) -> tuple[Model | None, list[Problem]]:
     """Resolve one model.
 
     Args:
         spec: the model file.
+        revisions: its revisions, see ``spec.revisions.revision_specs``.
         estate: the stack's settings.
         folder: folder of the model files, for ``config: {file: …}``.
 
     Returns:
         The model and no problems, or None and every problem, fields relative to the model file.
     """
+    problems = [problem.under("traffic") for problem in check_traffic(spec.traffic, list(revisions))]
+    resolved: list[Revision] = []
+    for name, revision_spec in revisions.items():
+        revision, found = _revision(spec, name, revision_spec, estate, folder)
+        resolved += [revision] if revision else []
+        # What is wrong without the differences too is told once, where it stands: in the file itself.
+        own = _revision(spec, name, spec, estate, folder)[1] if found else []
+        for problem in found:
+            placed = problem if problem.file or problem in own else problem.under(f"revisions.{name}")
+            problems += [] if placed in problems else [placed]
+    if problems:
+        return None, problems
+    shares = weights(spec.traffic, list(revisions))
+    copied = {spec.traffic.mirror.to} if spec.traffic.mirror else set()
+    serving = {one.name: one for one in resolved if shares[one.name] > 0 or one.name in copied}
+    problems += check_interfaces(
+        {name: (one.triton_name, one.configs.get(one.triton_name)) for name, one in serving.items()}
+    )
+    return (None, problems) if problems else (Model(spec, tuple(resolved), shares), [])
+
+
+def _revision(
+    model: ModelSpec, name: str, spec: RevisionSpec, estate: EstateSpec, folder: Path
+) -> tuple[Revision | None, list[Problem]]:
     problems: list[Problem] = []
-    triton_name, configs = _configs(spec, folder, problems)
-    pool, gpu_limits = _placement(spec, estate, problems)
+    triton_name, configs = _configs(model.name, spec, folder, problems)
+    pool, gpu_limits = place(spec, estate, problems)
+    served = configs.get(triton_name)
+    found = check_alerts(spec.alerts, spec.server, served, estate.monitoring)
+    problems += [problem.under("alerts") for problem in found]
     scaling, more = resolve_scaling(spec.scaling, estate.environment, pool)
     # Whether a GPU signal is right shows on the pool: without one there is another problem to solve first.
     undecided = spec.resources.gpu is not None and pool is None
     problems += [problem.under("scaling") for problem in more if not (undecided and problem.field == "gpu")]
     if problems or scaling is None:
         return None, problems
-    return Model(spec, triton_name, configs, pool, gpu_limits, scaling, spec.image or estate.image), []
+    image = spec.image or estate.image
+    return Revision(model.name, model.owner, name, spec, triton_name, configs, pool, gpu_limits, scaling, image), []
 
 
-def _configs(spec: ModelSpec, folder: Path, problems: list[Problem]) -> tuple[str, dict[str, ModelConfig]]:
-    served = _config(spec.config, spec.name, "config", folder, problems)
-    triton_name = served.name if served is not None else spec.name
+def _configs(
+    model: str, spec: RevisionSpec, folder: Path, problems: list[Problem]
+) -> tuple[str, dict[str, ModelConfig]]:
+    served = _config(spec.config, model, "config", folder, problems)
+    triton_name = served.name if served is not None else model
     if not TRITON_NAME.fullmatch(triton_name):
         problems.append(
             Problem(
@@ -148,66 +212,3 @@ def _config_file(
     if not config.name:
         config.name = name
     return config
-
-
-def _placement(
-    spec: ModelSpec, estate: EstateSpec, problems: list[Problem]
-) -> tuple[GpuPoolSpec | None, dict[str, str]]:
-    request = spec.resources.gpu
-    if request is None:
-        return None, {}
-    if spec.pool is not None:
-        pool = next((pool for pool in estate.gpu_pools if pool.name == spec.pool), None)
-        if pool is None:
-            known = ", ".join(pool.name for pool in estate.gpu_pools) or "none: the stack has no GPU pools"
-            fix = closest(spec.pool, [pool.name for pool in estate.gpu_pools]) or "name one of them, or leave pool out"
-            problems.append(Problem("pool", "the stack has no such GPU pool", spec.pool, known, fix))
-            return None, {}
-        candidates = [pool]
-    else:
-        candidates = list(_pools_for(request, estate))
-    refusals: list[PydanticCustomError] = []
-    for pool in candidates:
-        try:
-            limits = gpu.limits(request, pool.sharing, pool.slices or 1)
-            _fits_on_a_node(request, limits, pool)
-        except PydanticCustomError as refusal:
-            refusals.append(refusal)
-        else:
-            return pool, limits
-    problems.append(_no_pool(request, estate, refusals))
-    return None, {}
-
-
-def _pools_for(request: gpu.GpuRequest, estate: EstateSpec) -> Iterator[GpuPoolSpec]:
-    for mode in gpu.modes_for(request):
-        yield from (pool for pool in estate.gpu_pools if pool.sharing == mode)
-
-
-def _fits_on_a_node(request: gpu.GpuRequest, limits: Mapping[str, str], pool: GpuPoolSpec) -> None:
-    capacity = pool.node_capacity()
-    for resource, wanted in limits.items():
-        if resource not in capacity:
-            fix = "write what the pool offers, or choose another pool"
-            refuse(f"pool {pool.name} offers no {resource}", allowed=", ".join(capacity), fix=fix)
-        if int(wanted) > int(capacity[resource]):
-            _refuse_size(pool, f"{capacity[resource]} {resource}", wanted)
-    if request.mig is None and request.count > pool.gpus_per_node:
-        _refuse_size(pool, f"{pool.gpus_per_node} cards", str(request.count))
-    if request.memory and mebibytes(request.memory) > mebibytes(pool.gpu_memory):
-        _refuse_size(pool, f"cards of {pool.gpu_memory}", request.memory)
-
-
-def _refuse_size(pool: GpuPoolSpec, offered: str, wanted: str) -> None:
-    message = f"a node of pool {pool.name} has {offered}, the model asks for {wanted}"
-    refuse(message, allowed=f"at most {offered}", fix="ask for less, or add a larger pool to the stack file")
-
-
-def _no_pool(request: gpu.GpuRequest, estate: EstateSpec, refusals: list[PydanticCustomError]) -> Problem:
-    if refusals:
-        refused: Problem = (refusals[0].context or {})["problems"][0]
-        return replace(refused, field="resources.gpu", value=str(request))
-    modes = " or ".join(gpu.modes_for(request))
-    pools = ", ".join(f"{pool.name} ({pool.sharing})" for pool in estate.gpu_pools) or "none"
-    message = f"no GPU pool of this stack can serve it: it takes a pool in mode {modes}; pools: {pools}"
-    return Problem("resources.gpu", message, str(request), fix="change the request, or add a pool to the stack file")

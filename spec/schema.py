@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from spec import names
+from spec.contract import Contract
 from spec.estate import EstateSpec
-from spec.model import ModelSpec
+from spec.model import ModelSpec, RevisionSpec
 from spec.triton import schema as triton_schema
 
 FOLDER: Final = Path(__file__).with_name("schemas")
@@ -23,6 +24,8 @@ def model_schema() -> dict[str, Any]:
     """Schema of ``models/*.yaml``."""
     schema = _schema(ModelSpec)
     schema["title"] = "A model of the estate"
+    described = _schema(RevisionSpec)["properties"]  # whose words stand in its own docstring
+    schema["properties"] |= described
     file = {
         "type": "object",
         "additionalProperties": False,
@@ -30,10 +33,21 @@ def model_schema() -> dict[str, Any]:
         "properties": {"file": {"type": "string", "description": "a config.pbtxt beside the model file"}},
     }
     config = {"anyOf": [triton_schema.reference(), file], "description": "Triton ModelConfig in its own field names"}
-    schema["properties"]["config"] = config
-    schema["$defs"]["MemberSpec"]["properties"]["config"] = config
+    schema["properties"]["config"] = schema["$defs"]["MemberSpec"]["properties"]["config"] = config
     schema["$defs"] |= triton_schema.definitions()
+    fields = {name: schema["properties"][name] for name in described}
+    revision = {"type": "object", "additionalProperties": False, "properties": fields}
+    schema["$defs"]["Revision"] = _differences(revision, schema["$defs"]) | {
+        "description": "the fields in which this revision differs from the file; null removes one"
+    }
+    named = schema["properties"]["revisions"]["patternProperties"]
+    schema["properties"]["revisions"]["patternProperties"] = {form: {"$ref": "#/$defs/Revision"} for form in named}
     return schema
+
+
+def contract_schema() -> dict[str, Any]:
+    """Schema of the stack's outputs."""
+    return _schema(Contract)
 
 
 def stack_schema() -> dict[str, Any]:
@@ -71,7 +85,38 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
                 value.pop("default", None)  # an object or null: says nothing that its own schema does not
             if name in texts:
                 value["description"] = texts[name]
+            if "patternProperties" in value:
+                value["additionalProperties"] = False
     return {"$schema": _DIALECT} | schema
+
+
+def _differences(found: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a JSON merge patch for what a schema describes: nothing is required, and null removes a field."""
+    if "$ref" in found:
+        name = found["$ref"].rpartition("/")[2]
+        if definitions[name].get("type") != "object":
+            return found
+        if (changed := f"{name}.Differences") not in definitions:
+            definitions[changed] = {}  # until it is known: a definition may refer to itself
+            definitions[changed] = _differences(definitions[name], definitions)
+        return found | {"$ref": f"#/$defs/{changed}"}
+    result = {key: value for key, value in found.items() if key not in {"required", "default"}}
+    if "anyOf" in result:
+        result["anyOf"] = [_differences(form, definitions) for form in result["anyOf"]]
+    for key in ("properties", "patternProperties"):
+        if key in result:
+            result[key] = {name: _or_null(_differences(value, definitions)) for name, value in result[key].items()}
+    if isinstance(result.get("additionalProperties"), dict):
+        result["additionalProperties"] = _or_null(_differences(result["additionalProperties"], definitions))
+    return result
+
+
+def _or_null(found: dict[str, Any]) -> dict[str, Any]:
+    if {"type": "null"} in found.get("anyOf", []):
+        return found
+    words = {key: value for key, value in found.items() if key == "description"}
+    form = {key: value for key, value in found.items() if key != "description"}
+    return {"anyOf": [form, {"type": "null"}]} | words
 
 
 def _words(docstring: str) -> tuple[str, dict[str, str]]:
@@ -93,7 +138,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a file is out of date")
     check = parser.parse_args().check
     stale = []
-    for name, schema in (("model", model_schema()), ("stack", stack_schema())):
+    schemas = {"model": model_schema(), "stack": stack_schema(), "contract": contract_schema()}
+    for name, schema in schemas.items():
         path, text = FOLDER / f"{name}.schema.json", _render(schema)
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -83,13 +83,14 @@ _CHOICES: Final = {
 _FLAGS: Final = frozenset({"disable-auto-complete-config"})
 
 # What the component decides: ports, repository, shutdown and identity have to agree with the Kubernetes objects.
+_V2: Final = "the component: clients speak KServe's v2 protocol"
 _OWNED: Final = {
     "id": "the name of the model",
     "exit-timeout-secs": "the shutdown settings of the component",
     "model-repository": "`repository:`",
     "model-store": "`repository:`",
-    "model-control-mode": "the component: `none`, so that nobody changes a server by writing to its bucket",
-    "load-model": "the component",
+    "model-control-mode": "`control:`",
+    "load-model": "`control: explicit`, which loads the models of the file",
     "log-file": "the component: logs go to standard error for the cluster's log collector",
     "allow-http": "the component", "http-address": "the component", "http-port": "the component",
     "reuse-http-port": "the component", "allow-grpc": "the component", "grpc-address": "the component",
@@ -98,6 +99,8 @@ _OWNED: Final = {
     "grpc-use-ssl": "the gateway, which ends TLS", "grpc-use-ssl-mutual": "the gateway, which ends TLS",
     "grpc-server-cert": "the gateway, which ends TLS", "grpc-server-key": "the gateway, which ends TLS",
     "grpc-root-cert": "the gateway, which ends TLS",
+    "allow-sagemaker": _V2, "sagemaker-port": _V2, "sagemaker-safe-port-range": _V2, "sagemaker-thread-count": _V2,
+    "allow-vertex-ai": _V2, "vertex-ai-port": _V2, "vertex-ai-thread-count": _V2, "vertex-ai-default-model": _V2,
 }  # fmt: skip
 _REPLACED: Final = {
     "strict-model-config": "disable-auto-complete-config: true",

@@ -51,7 +51,8 @@ def closest(word: str, names: list[str]) -> str:
 
 
 def _problems(model: type[BaseModel], details: ErrorDetails) -> Iterator[Problem]:
-    location: Location = tuple(details["loc"])
+    # pydantic adds "[key]" where the name itself is wrong; its author sees the name.
+    location: Location = tuple(part for part in details["loc"] if part != "[key]")
     path, value, context = field_path(location), details["input"], details.get("ctx", {})
     if details["type"] != "refused":
         yield _problem(model, details, location)

@@ -4,9 +4,11 @@ from decimal import Decimal
 from typing import Final
 
 import pulumi_kubernetes as k8s
+from pydantic.alias_generators import to_camel
 
+from components.serving import objects
 from spec import names
-from spec.resolve import Model
+from spec.resolve import Revision
 
 # Name of the custom metric of each signal, and what one unit of the target is in the metric's own unit: GPU use is
 # a ratio of 0 to 1 per pod.
@@ -17,17 +19,14 @@ _PODS_METRICS: Final = {
 }
 
 
-def autoscaler(model: Model, revision: str, namespace: str) -> k8s.autoscaling.v2.HorizontalPodAutoscalerInitArgs:
-    """Build the HPA; the model's scaling must not be fixed."""
-    name = names.workload(model.spec.name, revision)
-    scaling = model.scaling
+def autoscaler(revision: Revision, namespace: str) -> k8s.autoscaling.v2.HorizontalPodAutoscalerInitArgs:
+    """Build the HPA; the revision's scaling must not be fixed."""
+    scaling = revision.scaling
     return k8s.autoscaling.v2.HorizontalPodAutoscalerInitArgs(
-        metadata=k8s.meta.v1.ObjectMetaArgs(
-            name=name, namespace=namespace, labels=names.labels(model.spec.name, model.spec.owner, revision)
-        ),
+        metadata=objects.metadata(revision, namespace),
         spec=k8s.autoscaling.v2.HorizontalPodAutoscalerSpecArgs(
             scale_target_ref=k8s.autoscaling.v2.CrossVersionObjectReferenceArgs(
-                api_version="apps/v1", kind="Deployment", name=name
+                api_version="apps/v1", kind="Deployment", name=names.workload(revision.model, revision.name)
             ),
             min_replicas=scaling.min,
             max_replicas=scaling.max,
@@ -42,6 +41,13 @@ def autoscaler(model: Model, revision: str, namespace: str) -> k8s.autoscaling.v
             ),
         ),
     )
+
+
+def custom_metrics(revision: Revision) -> dict[str, str]:
+    """Name of the custom metric of each signal that scales the revision, by the signal's name in the model file."""
+    return {
+        to_camel(signal): _PODS_METRICS[signal][0] for signal in revision.scaling.targets if signal in _PODS_METRICS
+    }
 
 
 def _metric(signal: str, target: float) -> k8s.autoscaling.v2.MetricSpecArgs:

@@ -5,40 +5,37 @@ from typing import Final
 
 import pulumi_kubernetes as k8s
 
+from components.serving import objects
 from components.serving.runtime import MODELS_PATH
 from spec import names, triton
-from spec.resolve import Model
+from spec.resolve import Revision
 
 HASH_ANNOTATION: Final = f"{names.LABEL_DOMAIN}/config-sha256"
 VOLUME: Final = "model-config"
 
 
-def data(model: Model) -> dict[str, str]:
+def data(revision: Revision) -> dict[str, str]:
     """File name in the ConfigMap -> config.pbtxt text, for each model that has a config in the model file."""
-    return {f"{name}.pbtxt": triton.render(config) for name, config in sorted(model.configs.items())}
+    return {f"{name}.pbtxt": triton.render(config) for name, config in sorted(revision.configs.items())}
 
 
-def sha256(model: Model) -> str:
+def sha256(revision: Revision) -> str:
     """Hash of all that ``data`` holds."""
     digest = hashlib.sha256()
-    for name, text in data(model).items():
+    for name, text in data(revision).items():
         digest.update(f"{name}\0{text}\0".encode())
     return digest.hexdigest()
 
 
-def config_map(model: Model, revision: str, namespace: str) -> k8s.core.v1.ConfigMapInitArgs:
+def config_map(revision: Revision, namespace: str) -> k8s.core.v1.ConfigMapInitArgs:
     """The ConfigMap of one revision."""
     return k8s.core.v1.ConfigMapInitArgs(
-        metadata=k8s.meta.v1.ObjectMetaArgs(
-            name=names.config_map(model.spec.name, revision),
-            namespace=namespace,
-            labels=names.labels(model.spec.name, model.spec.owner, revision),
-        ),
-        data=data(model),
+        metadata=objects.metadata(revision, namespace, names.config_map(revision.model, revision.name)),
+        data=data(revision),
     )
 
 
-def mounts(model: Model) -> list[k8s.core.v1.VolumeMountArgs]:
+def mounts(revision: Revision) -> list[k8s.core.v1.VolumeMountArgs]:
     """Each file over the config.pbtxt of its model in the synced repository."""
     return [
         k8s.core.v1.VolumeMountArgs(
@@ -47,5 +44,5 @@ def mounts(model: Model) -> list[k8s.core.v1.VolumeMountArgs]:
             sub_path=f"{name}.pbtxt",
             read_only=True,
         )
-        for name in sorted(model.configs)
+        for name in sorted(revision.configs)
     ]

@@ -7,21 +7,16 @@ import pulumi_kubernetes as k8s
 from components import versions
 from components.serving.runtime import MODELS_PATH
 from spec.repository import Repository
-from spec.resolve import Model
+from spec.resolve import Revision
 
 VOLUME: Final = "models"
 _CLAIM_VOLUME: Final = "repository"
 _CLAIM_PATH: Final = "/repository"
 
 
-def is_synced(model: Model) -> bool:
-    """Whether an init container copies the repository: only then can a config.pbtxt of ours lie over it."""
-    return bool(model.configs) or model.spec.repository.scheme == "pvc"
-
-
-def location(model: Model) -> str:
+def location(revision: Revision) -> str:
     """What ``--model-repository`` says."""
-    return MODELS_PATH if is_synced(model) else model.spec.repository.uri
+    return MODELS_PATH if revision.spec.is_synced else revision.spec.repository.uri
 
 
 def sync_source(repository: Repository) -> str:
@@ -39,10 +34,10 @@ def sync_source(repository: Repository) -> str:
     return f"{_CLAIM_PATH}/{repository.path}"
 
 
-def sync_container(model: Model, security: k8s.core.v1.SecurityContextArgs) -> k8s.core.v1.ContainerArgs:
+def sync_container(revision: Revision, security: k8s.core.v1.SecurityContextArgs) -> k8s.core.v1.ContainerArgs:
     """The init container that fills the models volume."""
     mounts = [k8s.core.v1.VolumeMountArgs(name=VOLUME, mount_path=MODELS_PATH)]
-    if model.spec.repository.scheme == "pvc":
+    if revision.spec.repository.scheme == "pvc":
         mounts.append(k8s.core.v1.VolumeMountArgs(name=_CLAIM_VOLUME, mount_path=_CLAIM_PATH, read_only=True))
     return k8s.core.v1.ContainerArgs(
         name="model-sync",
@@ -52,23 +47,33 @@ def sync_container(model: Model, security: k8s.core.v1.SecurityContextArgs) -> k
             "--config=",
             "--stats=10s",
             "--stats-one-line",
-            sync_source(model.spec.repository),
+            sync_source(revision.spec.repository),
             MODELS_PATH,
         ],
         resources=k8s.core.v1.ResourceRequirementsArgs(
             requests={"cpu": "500m", "memory": "256Mi"}, limits={"memory": "1Gi"}
         ),
+        env_from=credentials(revision),
         security_context=security,
         volume_mounts=mounts,
     )
 
 
-def volumes(model: Model) -> list[k8s.core.v1.VolumeArgs]:
+def credentials(revision: Revision) -> list[k8s.core.v1.EnvFromSourceArgs] | None:
+    """The existing Secret with the store's keys, for whichever container reads the store."""
+    if revision.spec.credentials is None or revision.spec.credentials.secret is None:
+        return None
+    return [
+        k8s.core.v1.EnvFromSourceArgs(secret_ref=k8s.core.v1.SecretEnvSourceArgs(name=revision.spec.credentials.secret))
+    ]
+
+
+def volumes(revision: Revision) -> list[k8s.core.v1.VolumeArgs]:
     """Volumes that the sync needs."""
     result = [k8s.core.v1.VolumeArgs(name=VOLUME, empty_dir=k8s.core.v1.EmptyDirVolumeSourceArgs())]
-    if model.spec.repository.scheme == "pvc":
+    if revision.spec.repository.scheme == "pvc":
         claim = k8s.core.v1.PersistentVolumeClaimVolumeSourceArgs(
-            claim_name=model.spec.repository.bucket, read_only=True
+            claim_name=revision.spec.repository.bucket, read_only=True
         )
         result.append(k8s.core.v1.VolumeArgs(name=_CLAIM_VOLUME, persistent_volume_claim=claim))
     return result

@@ -7,12 +7,13 @@ import pulumi_kubernetes as k8s
 
 from spec import triton
 from spec.fields import duration_seconds
-from spec.resolve import Model
+from spec.resolve import Revision
 from spec.server import arguments
 
 HTTP_PORT: Final = 8000
 GRPC_PORT: Final = 8001
 METRICS_PORT: Final = 8002
+METRICS_PORT_NAME: Final = "http-metrics"
 MODELS_PATH: Final = "/models"
 
 # Endpoints keep sending for a while after a pod was told to stop: wait first, then let Triton finish what is in
@@ -28,40 +29,43 @@ _SHM_PER_PYTHON_INSTANCE_MIB: Final = 64
 _SHM_BASE_MIB: Final = 64
 
 
-def server_arguments(model: Model, repository: str) -> list[str]:
+def server_arguments(revision: Revision, repository: str) -> list[str]:
     """Arguments of the container; the image's own entry point starts ``tritonserver`` from them.
 
     Args:
-        model: the model.
+        revision: what runs.
         repository: where Triton finds its models: a folder of the container or an object store.
     """
+    spec = revision.spec
+    loaded = [revision.triton_name, *spec.members] if spec.control == "explicit" else []
     return [
         "tritonserver",
-        f"--id={model.spec.name}",
+        f"--id={revision.model}",
         f"--model-repository={repository}",
-        "--model-control-mode=none",
+        f"--model-control-mode={spec.control}",
+        *(f"--load-model={name}" for name in loaded),
         f"--http-port={HTTP_PORT}",
         f"--grpc-port={GRPC_PORT}",
         f"--metrics-port={METRICS_PORT}",
         f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
-        *arguments(model.spec.server),
+        *arguments(spec.server),
     ]
 
 
-def ready_path(model: Model) -> str:
+def ready_path(revision: Revision) -> str:
     """Readiness of one model, or of the whole server where it holds several."""
-    return "/v2/health/ready" if model.spec.members else f"/v2/models/{model.triton_name}/ready"
+    return "/v2/health/ready" if revision.spec.members else f"/v2/models/{revision.triton_name}/ready"
 
 
-def startup_probe(model: Model) -> k8s.core.v1.ProbeArgs:
+def startup_probe(revision: Revision) -> k8s.core.v1.ProbeArgs:
     """Allows the declared load time before liveness counts."""
-    failures = math.ceil(duration_seconds(model.spec.load_time) / _PROBE_PERIOD)
-    return _probe(ready_path(model), period=_PROBE_PERIOD, failures=max(failures, 1))
+    failures = math.ceil(duration_seconds(revision.spec.load_time) / _PROBE_PERIOD)
+    return _probe(ready_path(revision), period=_PROBE_PERIOD, failures=max(failures, 1))
 
 
-def readiness_probe(model: Model) -> k8s.core.v1.ProbeArgs:
+def readiness_probe(revision: Revision) -> k8s.core.v1.ProbeArgs:
     """Whether requests may be sent here."""
-    return _probe(ready_path(model), period=5, failures=3)
+    return _probe(ready_path(revision), period=5, failures=3)
 
 
 def liveness_probe() -> k8s.core.v1.ProbeArgs:
@@ -78,11 +82,11 @@ def _probe(path: str, *, period: int, failures: int) -> k8s.core.v1.ProbeArgs:
     )
 
 
-def shared_memory_mib(model: Model) -> int:
+def shared_memory_mib(revision: Revision) -> int:
     """Size of /dev/shm: a base for the server and a region for each Python instance."""
-    gpus = model.spec.resources.gpu.count if model.spec.resources.gpu else 0
+    gpus = revision.spec.resources.gpu.count if revision.spec.resources.gpu else 0
     python_instances = sum(
-        triton.instance_count(config, gpus=gpus) for config in model.configs.values() if config.backend == "python"
+        triton.instance_count(config, gpus=gpus) for config in revision.configs.values() if config.backend == "python"
     )
     return _SHM_BASE_MIB + _SHM_PER_PYTHON_INSTANCE_MIB * python_instances
 
@@ -96,5 +100,5 @@ def container_ports() -> list[k8s.core.v1.ContainerPortArgs]:
 PORTS: Final = (
     ("http", HTTP_PORT, "http"),
     ("grpc", GRPC_PORT, "grpc"),
-    ("http-metrics", METRICS_PORT, "http"),
+    (METRICS_PORT_NAME, METRICS_PORT, "http"),
 )

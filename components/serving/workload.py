@@ -1,4 +1,4 @@
-"""The Deployment of one revision of a model, and the Service in front of all of them."""
+"""The Deployment of one revision of a model."""
 
 import math
 from typing import Final
@@ -6,100 +6,80 @@ from typing import Final
 import pulumi_kubernetes as k8s
 
 from components.gpu import node_pool
-from components.serving import model_config, repository, runtime
+from components.serving import model_config, objects, repository, runtime
 from spec import names
+from spec.estate import GpuPoolSpec
 from spec.fields import duration_seconds, mebibytes
-from spec.resolve import Model
+from spec.gpu import GpuRequest, mig_slices_per_card
+from spec.resolve import Revision
 
 _USER: Final = 1000
 # Until a node has booted and pulled the image.
 _BOOT_SECONDS: Final = 600
 
 
-def deployment(model: Model, revision: str, namespace: str) -> k8s.apps.v1.DeploymentInitArgs:
+def deployment(revision: Revision, namespace: str) -> k8s.apps.v1.DeploymentInitArgs:
     """Build the Deployment; ``replicas`` is absent where an autoscaler owns it."""
-    spec = model.spec
     return k8s.apps.v1.DeploymentInitArgs(
-        metadata=k8s.meta.v1.ObjectMetaArgs(
-            name=names.workload(spec.name, revision),
-            namespace=namespace,
-            labels=names.labels(spec.name, spec.owner, revision),
-        ),
+        metadata=objects.metadata(revision, namespace),
         spec=k8s.apps.v1.DeploymentSpecArgs(
-            replicas=model.scaling.min if model.scaling.fixed else None,
-            selector=k8s.meta.v1.LabelSelectorArgs(match_labels=names.selector(spec.name, revision)),
-            strategy=_strategy(model),
-            progress_deadline_seconds=progress_seconds(model),
+            replicas=revision.scaling.min if revision.scaling.fixed else None,
+            selector=objects.selector(revision),
+            strategy=_strategy(revision),
+            progress_deadline_seconds=progress_seconds(revision),
             template=k8s.core.v1.PodTemplateSpecArgs(
                 metadata=k8s.meta.v1.ObjectMetaArgs(
-                    labels=names.labels(spec.name, spec.owner, revision),
-                    annotations={model_config.HASH_ANNOTATION: model_config.sha256(model)},
+                    labels=names.labels(revision.model, revision.owner, revision.name),
+                    annotations={model_config.HASH_ANNOTATION: model_config.sha256(revision)},
                 ),
-                spec=_pod(model, revision),
+                spec=_pod(revision),
             ),
         ),
     )
 
 
-def progress_seconds(model: Model) -> int:
+def progress_seconds(revision: Revision) -> int:
     """How long a rollout may make no progress: node boot and image pull, and the load time."""
-    return _BOOT_SECONDS + math.ceil(duration_seconds(model.spec.load_time))
+    return _BOOT_SECONDS + math.ceil(duration_seconds(revision.spec.load_time))
 
 
-def rollout_seconds(model: Model) -> int:
+def rollout_seconds(revision: Revision) -> int:
     """How long an update may take: one replica after the other, see ``_strategy``, each with its load time."""
-    return _BOOT_SECONDS + model.scaling.max * math.ceil(duration_seconds(model.spec.load_time))
+    return _BOOT_SECONDS + revision.scaling.max * math.ceil(duration_seconds(revision.spec.load_time))
 
 
-def service(model: Model, namespace: str) -> k8s.core.v1.ServiceInitArgs:
-    """Build the Service over all revisions."""
-    return k8s.core.v1.ServiceInitArgs(
-        metadata=k8s.meta.v1.ObjectMetaArgs(
-            name=model.spec.name, namespace=namespace, labels=names.labels(model.spec.name, model.spec.owner)
-        ),
-        spec=k8s.core.v1.ServiceSpecArgs(
-            selector=names.selector(model.spec.name),
-            ports=[
-                k8s.core.v1.ServicePortArgs(name=name, port=port, target_port=name, app_protocol=protocol)
-                for name, port, protocol in runtime.PORTS
-            ],
-        ),
-    )
-
-
-def _strategy(model: Model) -> k8s.apps.v1.DeploymentStrategyArgs:
-    # A surge pod of a GPU model would wait for the GPU that the pod it replaces holds.
-    surge, unavailable = (0, 1) if model.pool else (1, 0)
+def _strategy(revision: Revision) -> k8s.apps.v1.DeploymentStrategyArgs:
+    # A surge pod of a GPU model would wait for the GPU that the pod it replaces holds, unless the pool keeps one free.
+    request, pool = revision.spec.resources.gpu, revision.pool
+    spare = request is None or pool is None or _cards_of_a_replica(request, pool) <= pool.spare_gpus
+    surge, unavailable = (1, 0) if spare else (0, 1)
     return k8s.apps.v1.DeploymentStrategyArgs(
         type="RollingUpdate",
         rolling_update=k8s.apps.v1.RollingUpdateDeploymentArgs(max_surge=surge, max_unavailable=unavailable),
     )
 
 
-def _pod(model: Model, revision: str) -> k8s.core.v1.PodSpecArgs:
-    synced, configured = repository.is_synced(model), bool(model.configs)
-    volumes = [
-        _memory_volume("shm", runtime.shared_memory_mib(model)),
-        k8s.core.v1.VolumeArgs(name="tmp", empty_dir=k8s.core.v1.EmptyDirVolumeSourceArgs()),
-    ]
-    if synced:
-        volumes += repository.volumes(model)
-    if configured:
-        source = k8s.core.v1.ConfigMapVolumeSourceArgs(name=names.config_map(model.spec.name, revision))
-        volumes.append(k8s.core.v1.VolumeArgs(name=model_config.VOLUME, config_map=source))
+def _cards_of_a_replica(request: GpuRequest, pool: GpuPoolSpec) -> int:
+    """Free cards that are enough for one replica; shares of several cards need as many cards."""
+    if request.mig:
+        return math.ceil(request.count / mig_slices_per_card(request.mig, pool.gpu_memory))
+    return request.count
+
+
+def _pod(revision: Revision) -> k8s.core.v1.PodSpecArgs:
+    spec, pool = revision.spec, revision.pool
+    node_labels = (node_pool.node_selector(pool) if pool else {}) | spec.node_selector
     return k8s.core.v1.PodSpecArgs(
+        # Workload identity works through a token of its own; nothing here talks to the API server.
         automount_service_account_token=False,
+        service_account_name=spec.credentials.service_account if spec.credentials else None,
         enable_service_links=False,
         termination_grace_period_seconds=runtime.GRACE_SECONDS,
-        node_selector=node_pool.node_selector(model.pool) if model.pool else None,
-        tolerations=[node_pool.toleration()] if model.pool else None,
+        priority_class_name=spec.priority,
+        node_selector=node_labels or None,
+        tolerations=[node_pool.toleration()] if pool else None,
         topology_spread_constraints=[
-            k8s.core.v1.TopologySpreadConstraintArgs(
-                max_skew=1,
-                topology_key="kubernetes.io/hostname",
-                when_unsatisfiable="ScheduleAnyway",
-                label_selector=k8s.meta.v1.LabelSelectorArgs(match_labels=names.selector(model.spec.name, revision)),
-            )
+            _spread(revision, key) for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
         ],
         security_context=k8s.core.v1.PodSecurityContextArgs(
             run_as_non_root=True,
@@ -108,34 +88,58 @@ def _pod(model: Model, revision: str) -> k8s.core.v1.PodSpecArgs:
             fs_group=_USER,
             seccomp_profile=k8s.core.v1.SeccompProfileArgs(type="RuntimeDefault"),
         ),
-        init_containers=[repository.sync_container(model, _locked_down())] if synced else None,
-        containers=[_triton(model, synced=synced)],
-        volumes=volumes,
+        init_containers=[repository.sync_container(revision, _locked_down())] if spec.is_synced else None,
+        containers=[_triton(revision)],
+        volumes=_volumes(revision),
     )
 
 
-def _triton(model: Model, *, synced: bool) -> k8s.core.v1.ContainerArgs:
+def _spread(revision: Revision, topology_key: str) -> k8s.core.v1.TopologySpreadConstraintArgs:
+    return k8s.core.v1.TopologySpreadConstraintArgs(
+        max_skew=1,
+        topology_key=topology_key,
+        when_unsatisfiable="ScheduleAnyway",
+        label_selector=objects.selector(revision),
+    )
+
+
+def _volumes(revision: Revision) -> list[k8s.core.v1.VolumeArgs]:
+    volumes = [
+        _memory_volume("shm", runtime.shared_memory_mib(revision)),
+        k8s.core.v1.VolumeArgs(name="tmp", empty_dir=k8s.core.v1.EmptyDirVolumeSourceArgs()),
+    ]
+    if revision.spec.is_synced:
+        volumes += repository.volumes(revision)
+    if revision.configs:
+        source = k8s.core.v1.ConfigMapVolumeSourceArgs(name=names.config_map(revision.model, revision.name))
+        volumes.append(k8s.core.v1.VolumeArgs(name=model_config.VOLUME, config_map=source))
+    return volumes
+
+
+def _triton(revision: Revision) -> k8s.core.v1.ContainerArgs:
+    spec = revision.spec
     mounts = [
         k8s.core.v1.VolumeMountArgs(name="shm", mount_path="/dev/shm"),  # noqa: S108  # a volume, not a shared folder
         k8s.core.v1.VolumeMountArgs(name="tmp", mount_path="/tmp"),  # noqa: S108
     ]
-    if synced:
+    if spec.is_synced:
         mounts.append(k8s.core.v1.VolumeMountArgs(name=repository.VOLUME, mount_path=runtime.MODELS_PATH))
-        mounts += model_config.mounts(model)
-    resources = model.spec.resources
+        mounts += model_config.mounts(revision)
+    memory = _memory(revision)
     return k8s.core.v1.ContainerArgs(
         name="triton",
-        image=model.image,
-        args=runtime.server_arguments(model, repository.location(model)),
+        image=revision.image,
+        args=runtime.server_arguments(revision, repository.location(revision)),
         # Backends write caches to the home folder, and the root file system is read-only.
-        env=[k8s.core.v1.EnvVarArgs(name="HOME", value="/tmp")],  # noqa: S108
+        env=[k8s.core.v1.EnvVarArgs(name="HOME", value="/tmp"), *_environment(revision)],  # noqa: S108
+        env_from=None if spec.is_synced else repository.credentials(revision),
         ports=runtime.container_ports(),
         resources=k8s.core.v1.ResourceRequirementsArgs(
-            requests={"cpu": resources.cpu, "memory": _memory(model), **model.gpu_limits},
-            limits={"memory": _memory(model), **model.gpu_limits},
+            requests={"cpu": spec.resources.cpu, "memory": memory, **revision.gpu_limits},
+            limits={"memory": memory, **revision.gpu_limits},
         ),
-        startup_probe=runtime.startup_probe(model),
-        readiness_probe=runtime.readiness_probe(model),
+        startup_probe=runtime.startup_probe(revision),
+        readiness_probe=runtime.readiness_probe(revision),
         liveness_probe=runtime.liveness_probe(),
         lifecycle=k8s.core.v1.LifecycleArgs(
             pre_stop=k8s.core.v1.LifecycleHandlerArgs(sleep=k8s.core.v1.SleepActionArgs(seconds=runtime.DRAIN_SECONDS))
@@ -145,9 +149,14 @@ def _triton(model: Model, *, synced: bool) -> k8s.core.v1.ContainerArgs:
     )
 
 
-def _memory(model: Model) -> str:
+def _environment(revision: Revision) -> list[k8s.core.v1.EnvVarArgs]:
+    variables = sorted(revision.spec.environment.items())
+    return [k8s.core.v1.EnvVarArgs(name=name, value=value) for name, value in variables]
+
+
+def _memory(revision: Revision) -> str:
     """Memory of the container: what the model asks for and /dev/shm, which is charged to the pod."""
-    return f"{mebibytes(model.spec.resources.memory) + runtime.shared_memory_mib(model)}Mi"
+    return f"{mebibytes(revision.spec.resources.memory) + runtime.shared_memory_mib(revision)}Mi"
 
 
 def _memory_volume(name: str, mebibytes: int) -> k8s.core.v1.VolumeArgs:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from local import crds
 from local.plane import credentials, nodes, processes, state
 from local.plane.commands import NAMES, Commands, Ports
 from local.plane.credentials import Credentials
@@ -93,7 +94,9 @@ def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | N
             if name == "kube-apiserver":
                 _wait(lambda: kubectl.succeeds("get", "--raw=/readyz"), running, folder, "the API server")
         nodes.ensure_general_node(kubectl)
+        crds.install(kubectl, tools.prometheus_crds)
         _wait(lambda: nodes.is_ready(kubectl), running, folder, "the controllers")
+        _wait(lambda: crds.are_served(kubectl, tools.prometheus_crds), running, folder, "the custom resources")
     except BaseException:
         _stop(running)
         state.write(folder, State(ports))

@@ -7,6 +7,7 @@ from spec.triton.parse import parse
 from spec.triton.proto import ModelConfig
 from spec.triton.revisions import check_revisions, check_version_directories
 from spec.triton.text import parse_text, render
+from spec.triton.values import protocol_type
 
 __all__ = [
     "ModelConfig",
@@ -17,5 +18,6 @@ __all__ = [
     "instance_count",
     "parse",
     "parse_text",
+    "protocol_type",
     "render",
 ]

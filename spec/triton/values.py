@@ -29,6 +29,12 @@ def backend_of(config: ModelConfig) -> str:
     return config.backend or PLATFORMS.get(config.platform, "")
 
 
+def protocol_type(tensor: Node) -> str:
+    """A tensor's type as KServe's v2 protocol writes it."""
+    name = enum_name(tensor, "data_type").removeprefix("TYPE_")
+    return "BYTES" if name == "STRING" else name
+
+
 def is_ensemble(config: ModelConfig) -> bool:
     """Whether the configuration is, or is meant to be, an ensemble."""
     return config.platform == ENSEMBLE or config.HasField("ensemble_scheduling")

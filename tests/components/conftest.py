@@ -1,8 +1,11 @@
 """The real program under mocks: what it registers, as plain objects."""
 
+import gc
+import importlib
 import json
 import runpy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +79,7 @@ class Render:
 
 
 @contextmanager
-def kept_requests() -> Iterator[list[Any]]:
+def kept_requests() -> Generator[list[Any]]:
     """Also keep the options of each registration, which mocks are not shown."""
     original, kept = mocks.MockMonitor.RegisterResource, []
 
@@ -90,15 +93,25 @@ def kept_requests() -> Iterator[list[Any]]:
 
 def run(folder: Path, settings: Mapping[str, object], stack: str = "test") -> Render:
     """Run ``__main__.py`` on the model files of a folder."""
-    with chdir(folder), kept_requests() as requests:
-        program = str(ROOT / "__main__.py")
-        recording = record(
-            lambda: runpy.run_path(program, run_name="__main__") and None, stack=stack, settings=settings
-        )
+
+    def program() -> None:
+        runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
+
+    # In a thread, because the SDK walks the whole stack for each resource, and that of pytest is long.
+    with chdir(folder), kept_requests() as requests, ThreadPoolExecutor(1) as thread:
+        recording = thread.submit(record, program, stack=stack, settings=settings).result()
     resources: Sequence[Recorded] = recording.resources
     found = {(resource.type, resource.name): plain(dict(resource.inputs)) for resource in resources}
     assert len(found) == len(resources), "two resources of one type share a name"
     return Render(found, {(r.type, r.name): r for r in requests}, plain(recording.outputs))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sdk() -> None:
+    """Load the SDK once, and keep the garbage collector from walking it again and again: it never goes away."""
+    importlib.import_module("pulumi_kubernetes.core.v1")
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from spec.catalog import merge
 from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
 from spec.fields import Spec
 from spec.gpu import GpuRequest
-from spec.model import MemberSpec, ModelSpec, ResourcesSpec, ScalingSpec
+from spec.merge import merge
+from spec.model import (
+    CredentialsSpec,
+    MemberSpec,
+    MirrorSpec,
+    ModelSpec,
+    ResourcesSpec,
+    RevisionSpec,
+    ScalingSpec,
+    TrafficSpec,
+)
+from spec.monitoring import AlertsSpec, MonitoringSpec
 from spec.server import ServerOptions
 from tests.components.conftest import Render
 
@@ -37,6 +47,13 @@ ON_MIG = {"resources": {"gpu": {"mig": "1g.10gb"}}}
 SCALED = {"scaling": {"min": 2, "max": 8, "gpu": 70, "qps": 10, "queueMs": 5, "cpu": 50, "memory": 50,
                       "scaleUpStabilization": "10s", "scaleDownStabilization": "60s"}}  # fmt: skip
 HELPER = {"members": {"helper": {"config": CONFIG}}}
+SUMMARIES = {"server": {"metrics-config": ["summary_latencies=true"]}}
+SPLIT = {
+    "revisions": {"v1": {}, "v2": {}, "v3": {}, "v4": {}},
+    "traffic": {"split": {"v1": 90, "v2": 10}, "mirror": {"to": "v3", "percent": 5}},
+}
+REVISED = {"revisions": {"v1": {}, "v2": {}}, "traffic": {"split": {"v1": 100}}}
+MODEL: dict[str, Any] = {"resources": {"cpu": 1, "memory": "2Gi", "gpu": 1}, "config": CONFIG}
 MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     # The spec, its field, the model before (a patch of a whole-GPU model), and the patch that changes the field.
     (ModelSpec, "name", {}, {"name": "other"}),
@@ -52,6 +69,27 @@ MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (ModelSpec, "server", {}, {"server": {"log-verbose": 1}}),
     (ModelSpec, "loadTime", {}, {"loadTime": "301s"}),
     (ModelSpec, "scaling", {}, {"scaling": {"max": 7}}),
+    (ModelSpec, "credentials", {}, {"credentials": {"secret": "keys"}}),
+    (ModelSpec, "load", {"config": None}, {"load": "sync"}),
+    (ModelSpec, "control", {}, {"control": "explicit"}),
+    (ModelSpec, "control", {"config": None}, {"control": "poll"}),
+    (ModelSpec, "nodeSelector", {}, {"nodeSelector": {"zone": "a"}}),
+    (ModelSpec, "priority", {}, {"priority": "high"}),
+    (ModelSpec, "environment", {}, {"environment": {"A": "b"}}),
+    (ModelSpec, "revisions", {}, {"revisions": {"v2": {}}}),
+    (ModelSpec, "traffic", {}, {"traffic": {"timeout": "60s"}}),
+    (ModelSpec, "alerts", {}, {"alerts": {"owner": "search"}}),
+    (AlertsSpec, "owner", {}, {"alerts": {"owner": "search"}}),
+    (AlertsSpec, "errorRatioPercent", {}, {"alerts": {"errorRatioPercent": 1}}),
+    (AlertsSpec, "queueToComputePercent", {}, {"alerts": {"queueToComputePercent": 50}}),
+    (AlertsSpec, "p99Ms", SUMMARIES, {"alerts": {"p99Ms": 50}}),
+    (CredentialsSpec, "serviceAccount", {}, {"credentials": {"serviceAccount": "reader"}}),
+    (CredentialsSpec, "secret", {"credentials": {"secret": "a"}}, {"credentials": {"secret": "b"}}),
+    (TrafficSpec, "split", SPLIT, {"traffic": {"split": {"v1": 80, "v2": 20}}}),
+    (TrafficSpec, "mirror", SPLIT, {"traffic": {"mirror": None}}),
+    (TrafficSpec, "timeout", SPLIT, {"traffic": {"timeout": "60s"}}),
+    (MirrorSpec, "to", SPLIT, {"traffic": {"mirror": {"to": "v4"}}}),
+    (MirrorSpec, "percent", SPLIT, {"traffic": {"mirror": {"percent": 6}}}),
     (MemberSpec, "config", HELPER, {"members": {"helper": {"config": {"max_batch_size": 8}}}}),
     (ResourcesSpec, "cpu", {}, {"resources": {"cpu": 2}}),
     (ResourcesSpec, "memory", {}, {"resources": {"memory": "3Gi"}}),
@@ -86,6 +124,7 @@ POOL_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("migProfile", "mig", {"migProfile": "2g.20gb"}),
     ("cpu", "whole", {"cpu": 64}),
     ("memory", "whole", {"memory": "512Gi"}),
+    ("spareGpus", "whole", {"spareGpus": 1}),
 ]
 EXISTING = {"cluster": {"provider": "existing", "kubeconfig": "/a", "context": "a"}}
 ESTATE_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
@@ -95,6 +134,11 @@ ESTATE_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (EstateSpec, "image", {}, {"image": "triton:2"}),
     (EstateSpec, "gpuPools", {}, {"gpuPools": [POOLS["whole"]]}),
     (EstateSpec, "models", {}, {"models": {"m": {"owner": "search"}}}),
+    (EstateSpec, "monitoring", {}, {"monitoring": {"operator": False}}),
+    (MonitoringSpec, "operator", {}, {"monitoring": {"operator": False}}),
+    (MonitoringSpec, "labels", {}, {"monitoring": {"labels": {"release": "other"}}}),
+    (MonitoringSpec, "scrapeInterval", {}, {"monitoring": {"scrapeInterval": "30s"}}),
+    (MonitoringSpec, "runbooks", {}, {"monitoring": {"runbooks": "https://example.com/runbooks"}}),
     (ClusterSpec, "provider", {}, {"cluster": {"provider": "existing"}}),
     (ClusterSpec, "kubeconfig", EXISTING, {"cluster": {"kubeconfig": "/b"}}),
     (ClusterSpec, "context", EXISTING, {"cluster": {"context": "b"}}),
@@ -106,20 +150,10 @@ def state(found: Render) -> str:
     return json.dumps([sorted(found.resources.items()), found.outputs], sort_keys=True)
 
 
-def changes(render: Renderer, before: dict[str, Any], patch: dict[str, Any], *, of_model: bool) -> bool:
-    """Whether a patch of the model file, or of the settings, changes anything."""
-    model: dict[str, Any] = {"resources": {"cpu": 1, "memory": "2Gi", "gpu": 1}, "config": CONFIG}
-    settings: dict[str, Any] = {"environment": "dev", "gpuPools": list(POOLS.values())}
-    if of_model:
-        model = merge(model, before)
-    else:
-        settings = merge(settings, before)
-    first = render({"m": lines(model)}, **settings)
-    if of_model:
-        model = merge(model, patch)
-    else:
-        settings = merge(settings, patch)
-    return state(first) != state(render({"m": lines(model)}, **settings))
+def differ(render: Renderer, one: dict[str, Any], two: dict[str, Any], pools: list[str]) -> bool:
+    """Whether two versions of a model file give different estates."""
+    settings: dict[str, Any] = {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]}
+    return state(render({"m": lines(one)}, **settings)) != state(render({"m": lines(two)}, **settings))
 
 
 def lines(model: dict[str, Any]) -> str:
@@ -127,18 +161,49 @@ def lines(model: dict[str, Any]) -> str:
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in model.items())
 
 
+OWN = {field.alias for field in RevisionSpec.model_fields.values()}
+
+
 class TestModelFile:
     @pytest.mark.parametrize(("spec", "field", "before", "patch"), MODEL_CASES)
     def test_a_changed_field_changes_something(
         self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
     ) -> None:
-        del spec, field
-        assert changes(render, before, patch, of_model=True)
+        pools = ["whole", "spare"] if field == "pool" else ["mig"] if before is ON_MIG else ["whole"]
+        pools = ["hami"] if spec is GpuRequest and before is not ON_MIG else pools
+        model = merge(MODEL, before)
+        assert differ(render, model, merge(model, patch), pools)
 
     def test_the_comparison_sees_no_change_where_there_is_none(self, render: Renderer) -> None:
-        assert not changes(render, {}, {"loadTime": "300s"}, of_model=True)
+        assert not differ(render, MODEL, MODEL | {"loadTime": "300s"}, ["whole"])
 
-    @pytest.mark.parametrize("spec", [ModelSpec, MemberSpec, ResourcesSpec, GpuRequest, ScalingSpec])
+    @pytest.mark.parametrize(
+        ("field", "before", "patch"),
+        [(field, before, patch) for spec, field, before, patch in MODEL_CASES if spec is ModelSpec and field in OWN],
+    )
+    def test_a_field_changed_in_a_revision_changes_something_too(
+        self, field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
+    ) -> None:
+        pools = ["whole", "spare"] if field == "pool" else ["whole"]
+        model = merge(MODEL, before) | REVISED
+        # The patch of the revision, nulls and all.
+        revised = model | {"revisions": {"v1": {}, "v2": patch}}
+        assert differ(render, model, revised, pools)
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            ModelSpec,
+            MemberSpec,
+            ResourcesSpec,
+            GpuRequest,
+            ScalingSpec,
+            CredentialsSpec,
+            TrafficSpec,
+            MirrorSpec,
+            AlertsSpec,
+        ],
+    )
     def test_no_field_is_left_out(self, spec: type[Spec]) -> None:
         tried = {field for found, field, _, _ in MODEL_CASES if found is spec}
         assert tried == {field.alias for field in spec.model_fields.values()}
@@ -152,7 +217,7 @@ class TestServerOptions:
         options = {
             name: kind["enum"][-1] if "enum" in kind else values[kind["type"]] for name, kind in self.OPTIONS.items()
         }
-        args = render({"m": lines({"server": options})}).triton()["args"]
+        args = render({"m": lines({"control": "poll", "server": options})}).triton()["args"]
         flags = {arg.removeprefix("--").partition("=")[0] for arg in args}
         assert set(options) <= flags
         assert len(options) > 40
@@ -164,17 +229,19 @@ class TestStackFile:
         self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
     ) -> None:
         del spec, field
-        assert changes(render, before, patch, of_model=False)
+        settings = merge({"environment": "dev", "gpuPools": [POOLS["whole"], POOLS["spare"]]}, before)
+        one, two = (render({"m": lines(MODEL)}, **found) for found in (settings, merge(settings, patch)))
+        assert state(one) != state(two)
 
     @pytest.mark.parametrize(("field", "pool", "patch"), POOL_CASES)
     def test_a_changed_pool_changes_something(
         self, field: str, pool: str, patch: dict[str, Any], render: Renderer
     ) -> None:
         del field
-        pools = [found | patch if name == pool else found for name, found in POOLS.items()]
-        assert changes(render, {}, {"gpuPools": pools}, of_model=False)
+        one, two = (render({}, gpuPools=[found]) for found in (POOLS[pool], POOLS[pool] | patch))
+        assert state(one) != state(two)
 
-    @pytest.mark.parametrize("spec", [EstateSpec, ClusterSpec])
+    @pytest.mark.parametrize("spec", [EstateSpec, ClusterSpec, MonitoringSpec])
     def test_no_setting_is_left_out(self, spec: type[Spec]) -> None:
         tried = {field for found, field, _, _ in ESTATE_CASES if found is spec}
         assert tried == {field.alias for field in spec.model_fields.values()}

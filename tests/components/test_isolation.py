@@ -8,6 +8,7 @@ import pytest
 
 from tests.components.conftest import POOLS, TENSORS, Render
 
+WHOLE = POOLS[:1]
 Renderer = Callable[..., Render]
 GPU = "resources: {cpu: 1, memory: 2Gi, gpu: 1}\n"
 CONFIG = f"config: {{backend: onnxruntime, {TENSORS}}}\n"
@@ -28,17 +29,17 @@ def touched(before: Render, after: Render) -> set[str | None]:
 
 @pytest.fixture(scope="session")
 def before(render: Renderer) -> Render:
-    return render(MODELS, gpuPools=POOLS)
+    return render(MODELS, gpuPools=WHOLE)
 
 
 class TestOneModel:
     def test_adding_one_changes_no_other(self, before: Render, render: Renderer) -> None:
-        after = render(MODELS | {"d": GPU + CONFIG}, gpuPools=POOLS)
+        after = render(MODELS | {"d": GPU + CONFIG}, gpuPools=WHOLE)
         assert touched(before, after) == {"d"}
         assert before.outputs["models"].items() < after.outputs["models"].items()
 
     def test_removing_one_changes_no_other(self, before: Render, render: Renderer) -> None:
-        after = render({name: MODELS[name] for name in ("a", "b")}, gpuPools=POOLS)
+        after = render({name: MODELS[name] for name in ("a", "b")}, gpuPools=WHOLE)
         assert touched(before, after) == {"c"}
 
     @pytest.mark.parametrize(
@@ -53,23 +54,23 @@ class TestOneModel:
         ],
     )
     def test_changing_one_changes_no_other(self, more: str, before: Render, render: Renderer) -> None:
-        after = render(MODELS | {"b": more}, gpuPools=POOLS)
+        after = render(MODELS | {"b": more}, gpuPools=WHOLE)
         assert touched(before, after) == {"b"}
 
     def test_a_changed_configuration_changes_the_map_and_the_pods_only(self, before: Render, render: Renderer) -> None:
-        after = render(MODELS | {"b": CONFIG.replace("dims: [3]", "dims: [4]")}, gpuPools=POOLS)
+        after = render(MODELS | {"b": CONFIG.replace("dims: [3]", "dims: [4]")}, gpuPools=WHOLE)
         old, new = by_name(before), by_name(after)
         assert {key for key in old if old[key] != new[key]} == {("ConfigMap", "b-v1-config"), ("Deployment", "b-v1")}
 
     def test_an_override_changes_its_model_only(self, before: Render, render: Renderer) -> None:
-        after = render(MODELS, gpuPools=POOLS, models={"c": {"scaling": {"max": 5}}})
+        after = render(MODELS, gpuPools=WHOLE, models={"c": {"scaling": {"max": 5}}})
         assert touched(before, after) == {"c"}
 
 
 class TestAnotherPool:
     def test_adding_one_changes_no_model(self, before: Render, render: Renderer) -> None:
         pool = {"name": "more", "gpuModel": "H100", "gpuMemory": "80Gi"}
-        after = render(MODELS, gpuPools=[*POOLS, pool])
+        after = render(MODELS, gpuPools=[*WHOLE, pool])
         assert touched(before, after) == {None}
         assert by_name(after).keys() - by_name(before).keys() == {("Node", "more-0")}
 
@@ -77,7 +78,7 @@ class TestAnotherPool:
 class TestSameInput:
     def test_two_runs_register_the_same(self, before: Render, render: Renderer) -> None:
         # A setting that says what the default says anyway makes it another run.
-        again = render(MODELS, gpuPools=POOLS, namespace="serving")
+        again = render(MODELS, gpuPools=WHOLE, namespace="serving")
         assert again is not before
         assert by_name(again) == by_name(before)
         assert json.dumps(again.outputs, sort_keys=True) == json.dumps(before.outputs, sort_keys=True)

@@ -1,4 +1,6 @@
-"""The Service: ports that a mesh understands, and exactly the pods of its model."""
+"""The Services: ports that a mesh understands, and exactly the pods of one revision."""
+
+from collections.abc import Callable
 
 import pytest
 
@@ -38,5 +40,28 @@ class TestSelector:
         ]
         assert picked == [f"{name}-v1"]
 
-    def test_it_takes_every_revision(self, prod: Render) -> None:
-        assert "app.kubernetes.io/version" not in prod.one("Service", "whole")["spec"]["selector"]
+    @pytest.mark.parametrize(("split", "primary"), [("{v1: 90, v2: 10}", "v1"), ("{v1: 10, v2: 90}", "v2")])
+    def test_that_of_the_front_takes_the_primary_revision_only(
+        self, split: str, primary: str, render: Callable[..., Render]
+    ) -> None:
+        found = render({"m": f"revisions: {{v1: {{}}, v2: {{}}}}\ntraffic: {{split: {split}}}\n"})
+        assert found.one("Service", "m")["spec"]["selector"] == {
+            "app.kubernetes.io/name": "triton",
+            "app.kubernetes.io/instance": "m",
+            "app.kubernetes.io/version": primary,
+        }
+
+    @pytest.mark.parametrize("name", PROD_MODELS)
+    def test_that_of_a_revision_is_that_of_its_deployment(self, name: str, prod: Render) -> None:
+        service, deployment = (prod.one(kind, f"{name}-v1")["spec"] for kind in ("Service", "Deployment"))
+        assert service["selector"] == deployment["selector"]["matchLabels"]
+
+    @pytest.mark.parametrize("name", PROD_MODELS)
+    def test_a_service_of_a_revision_has_the_ports_of_the_front(self, name: str, prod: Render) -> None:
+        front, revision = prod.one("Service", name), prod.one("Service", f"{name}-v1")
+        assert front["spec"]["ports"] == revision["spec"]["ports"]
+
+    def test_only_that_of_a_revision_carries_its_label(self, prod: Render) -> None:
+        # A ServiceMonitor that asks for the label finds each pod once.
+        assert "app.kubernetes.io/version" not in prod.one("Service", "whole")["metadata"]["labels"]
+        assert prod.one("Service", "whole-v1")["metadata"]["labels"]["app.kubernetes.io/version"] == "v1"

@@ -30,8 +30,10 @@ class TestReplicas:
         assert prod.one("Deployment", "fixed-v1")["spec"]["replicas"] == 2
 
     def test_a_new_image_changes_the_image_only(self, render: Renderer) -> None:
-        before = json.dumps(render({"m": "image: triton:1\n"}).objects())
-        after = json.dumps(render({"m": "image: triton:2\n"}).objects())
+        before, after = (
+            json.dumps(sorted(render({"m": f"image: triton:{tag}\n"}).resources.items()), sort_keys=True)
+            for tag in "12"
+        )
         assert before != after
         assert before.replace("triton:1", "triton:2") == after
 
@@ -45,6 +47,44 @@ class TestStrategy:
     def test_a_cpu_model_keeps_its_full_capacity(self, prod: Render) -> None:
         strategy = prod.one("Deployment", "five-lines-v1")["spec"]["strategy"]
         assert strategy == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+class TestSpareCards:
+    """A replacement may start first only where the pool keeps the cards for it free."""
+
+    @pytest.mark.parametrize(
+        ("pool", "gpu", "spare", "first"),
+        [
+            ("whole", "1", 0, False),
+            ("whole", "1", 1, True),
+            ("whole", "2", 1, False),
+            ("whole", "2", 2, True),
+            ("whole", "4", 3, False),
+            ("mig", "{mig: 1g.10gb}", 0, False),
+            ("mig", "{mig: 1g.10gb}", 1, True),
+            ("sliced", "0.25", 1, True),
+            ("mig", "{mig: 1g.10gb, count: 8}", 1, False),
+            ("mig", "{mig: 1g.10gb, count: 8}", 2, True),
+            ("hami", "{memory: 8Gi, cores: 50, count: 2}", 1, False),
+            ("hami", "{memory: 8Gi, cores: 50, count: 2}", 2, True),
+            ("hami", "0.5", 1, True),
+            ("qgpu", "0.5", 0, False),
+        ],
+    )
+    def test_a_new_replica_starts_first_where_its_cards_are_spare(
+        self, pool: str, gpu: str, spare: int, first: bool, render: Renderer
+    ) -> None:
+        (found,) = [found for found in POOLS if found["name"] == pool]
+        more = f"resources: {{cpu: 1, memory: 2Gi, gpu: {gpu}}}\n"
+        spec = render({"m": more}, gpuPools=[found | {"spareGpus": spare}]).one("Deployment")["spec"]
+        surge, unavailable = (1, 0) if first else (0, 1)
+        assert spec["strategy"]["rollingUpdate"] == {"maxSurge": surge, "maxUnavailable": unavailable}
+
+    def test_another_pools_cards_do_not_help(self, render: Renderer) -> None:
+        more = "resources: {cpu: 1, memory: 2Gi, gpu: 1}\npool: whole\n"
+        other = POOLS[0] | {"name": "other", "spareGpus": 3}
+        strategy = render({"m": more}, gpuPools=[other, POOLS[0]]).one("Deployment")["spec"]["strategy"]
+        assert strategy["rollingUpdate"]["maxSurge"] == 0
 
 
 class TestSelector:
@@ -140,13 +180,33 @@ class TestNodes:
     def test_a_cpu_model_stays_off_gpu_nodes(self, prod: Render) -> None:
         assert prod.pod("five-lines-v1").keys().isdisjoint({"nodeSelector", "tolerations"})
 
-    def test_replicas_spread_over_nodes_by_their_own_selector(self, prod: Render) -> None:
-        (spread,) = prod.pod("whole-v1")["topologySpreadConstraints"]
-        assert spread["topologyKey"] == "kubernetes.io/hostname"
-        selector = prod.one("Deployment", "whole-v1")["spec"]["selector"]
-        assert spread["labelSelector"] == selector
+    @pytest.mark.parametrize("name", PROD_MODELS)
+    def test_replicas_spread_over_zones_and_over_nodes_by_their_own_selector(self, name: str, prod: Render) -> None:
+        zones, nodes = prod.pod(f"{name}-v1")["topologySpreadConstraints"]
+        assert (zones["topologyKey"], nodes["topologyKey"]) == ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+        selector = prod.one("Deployment", f"{name}-v1")["spec"]["selector"]
+        assert zones["labelSelector"] == nodes["labelSelector"] == selector
+
+    def test_a_replica_that_cannot_be_spread_runs_all_the_same(self, prod: Render) -> None:
+        for spread in prod.pod("whole-v1")["topologySpreadConstraints"]:
+            assert (spread["maxSkew"], spread["whenUnsatisfiable"]) == (1, "ScheduleAnyway")
+
+    def test_a_cpu_model_may_ask_for_nodes_of_its_own(self, render: Renderer) -> None:
+        pod = render({"m": "nodeSelector: {topology.kubernetes.io/zone: eu-1, disk: ssd}\n"}).pod()
+        assert pod["nodeSelector"] == {"topology.kubernetes.io/zone": "eu-1", "disk": "ssd"}
+
+    def test_further_labels_stand_beside_that_of_the_pool(self, render: Renderer) -> None:
+        more = "resources: {cpu: 1, memory: 2Gi, gpu: 1}\nnodeSelector: {zone: a}\n"
+        pod = render({"m": more}, gpuPools=POOLS[:1]).pod()
+        assert pod["nodeSelector"] == {"triton-estate.io/node-pool": "whole", "zone": "a"}
+
+    def test_a_priority_class_reaches_the_pod(self, render: Renderer) -> None:
+        assert render({"m": "priority: high\n"}).pod()["priorityClassName"] == "high"
+
+    def test_without_one_the_cluster_decides(self, prod: Render) -> None:
+        assert "priorityClassName" not in prod.pod("five-lines-v1")
 
     def test_the_pool_that_is_named_is_the_pool_that_is_used(self, render: Renderer) -> None:
         more = "resources: {cpu: 1, memory: 2Gi, gpu: 1}\npool: hami\n"
-        pod = render({"m": more}, gpuPools=POOLS).pod()
+        pod = render({"m": more}, gpuPools=[POOLS[0], POOLS[3]]).pod()
         assert pod["nodeSelector"] == {"triton-estate.io/node-pool": "hami"}

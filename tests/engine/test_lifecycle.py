@@ -25,10 +25,11 @@ class TestFirstUp:
         }
 
     def test_each_model_has_its_objects(self, deployed: Project) -> None:
-        found = deployed.objects("configmaps,deployments,services,hpa")
+        found = deployed.objects("configmaps,deployments,services,hpa,pdb,networkpolicies")
         configured = [model for model in MODELS if model != "fraud-score"]
         expected = [f"ConfigMap/{model}-v1-config" for model in configured] + ["ConfigMap/kube-root-ca.crt"]
-        expected += [f"{kind}/{model}-v1" for kind in ("Deployment", "HorizontalPodAutoscaler") for model in MODELS]
+        kinds = ("Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "Service")
+        expected += [f"{kind}/{model}-v1" for kind in kinds for model in MODELS]
         expected += [f"Service/{model}" for model in MODELS]
         assert found == sorted(expected)
 
@@ -49,7 +50,7 @@ class TestFirstUp:
             for one in slices
             if any(endpoint["conditions"]["ready"] for endpoint in one["endpoints"])
         }
-        assert ready == {model: [8000, 8001, 8002] for model in MODELS}
+        assert ready == {f"{model}{of}": [8000, 8001, 8002] for model in MODELS for of in ("", "-v1")}
 
 
 class TestAgain:
@@ -83,6 +84,27 @@ class TestAgain:
                 "scale", "deployment/mobilenet-v1", "--replicas=1", f"--namespace={deployed.namespace}"
             )
             deployed.up().must_succeed()
+
+    def test_a_revision_comes_is_promoted_and_goes_without_touching_the_other(self, deployed: Project) -> None:
+        file = deployed.folder / "models" / "fraud_score.yaml"
+        text = file.read_text()
+        second = text + "revisions: {v1: {}, v2: {image: 'example.org/triton:2'}}\n"
+        weights = "traffic: {split: {v1: %d, v2: %d}}\n"
+        try:
+            file.write_text(second + weights % (100, 0))
+            added = deployed.up().must_succeed().changes
+            file.write_text(second + weights % (0, 100))
+            promoted = deployed.up().must_succeed().changes
+            behind = deployed.kubectl.get("service/fraud-score", f"--namespace={deployed.namespace}")
+        finally:
+            file.write_text(text)
+            dropped = deployed.up().must_succeed().changes
+        assert set(added.values()) == {"create"}
+        assert all(name.endswith("fraud-score-v2") for name in added)
+        assert promoted == {"Service fraud-score": "update"}
+        assert behind["spec"]["selector"]["app.kubernetes.io/version"] == "v2"
+        assert {name for name, op in dropped.items() if op == "delete"} == set(added)
+        assert {name for name, op in dropped.items() if op != "delete"} == {"Service fraud-score"}
 
     def test_changing_a_pools_size_replaces_only_its_nodes(self, new_project: Callable[[str], Project]) -> None:
         project = new_project("pools")

@@ -28,15 +28,15 @@ def project(tmp_path: Path) -> Path:
 class TestPlan:
     def test_shows_models_objects_gpus_and_addresses(self, project: Path) -> None:
         text = plan.plan(project, "dev")
-        assert text.startswith("Stack dev (dev): 4 models, 18 Kubernetes objects")
+        assert text.startswith("Stack dev (dev): 4 models, 38 Kubernetes objects")
         rows = [line.split() for line in text.splitlines()]
         assert ["a100", "whole", "NVIDIA-A100-SXM4-80GB", "4", "2", "to", "4"] in rows
         assert ["t4", "hami", "Tesla-T4", "2", "0.5", "to", "1"] in rows
+        flat = [" ".join(row) for row in rows]
         host = "fraud-score.serving.svc.cluster.local"
         assert ["fraud-score", f"http://{host}:8000", f"{host}:8001"] in rows
-        assert [
-            "fraud-score", "payments", "1", "to", "2", "-", "Deployment,", "HorizontalPodAutoscaler,", "Service"
-        ] in rows  # fmt: skip
+        assert "fraud-score v1 100 % payments 1 to 2 6 -" in flat
+        assert "inception-graphdef v1 100 % vision 1 to 2 7 nvidia.com/gpu=1" in flat
 
     def test_says_when_the_fewest_replicas_do_not_fit_the_cards(self, project: Path) -> None:
         file = project / "Pulumi.dev.yaml"
@@ -45,14 +45,14 @@ class TestPlan:
 
     def test_follows_the_stack_file(self, project: Path) -> None:
         text = plan.plan(project, "prod")
-        assert "Stack prod (prod): 4 models, 16 Kubernetes objects" in text  # existing pools make no nodes
+        assert "Stack prod (prod): 4 models, 36 Kubernetes objects" in text  # existing pools make no nodes
         assert "3 to 12" in text
 
     def test_a_fixed_number_of_replicas_is_shown_as_one(self, project: Path) -> None:
         file = project / "models" / "fraud_score.yaml"
         file.write_text(f"{file.read_text()}scaling: {{min: 2, max: 2}}\n")
         line = next(line for line in plan.plan(project, "dev").splitlines() if line.startswith("fraud-score"))
-        assert line.split() == ["fraud-score", "payments", "2", "-", "Deployment,", "Service"]
+        assert " ".join(line.split()) == "fraud-score v1 100 % payments 2 5 -"
 
 
 class TestMistakes:

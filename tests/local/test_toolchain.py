@@ -98,6 +98,7 @@ class Machine:
         self.said: list[str] = []
         self.bin.mkdir()
         stages = {f"kustomize/stage/{path}": "kind: Stage\n" for path in tools._KWOK_STAGES}
+        stages |= {file.source: "kind: CustomResourceDefinition\n" for file in tools.PROMETHEUS_CRDS.files}
         schema = "cmd/pulumi-resource-kubernetes/schema.json"
         mapping = "cmd/pulumi-resource-kubernetes/terraform-mapping.json"
         exec_script = f"python/cmd/{tools.LANGUAGE_EXEC}"
@@ -151,7 +152,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 10) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "did not happen in time"
@@ -216,13 +217,12 @@ class TestFinding:
         assert not found.keys() & set(tools.SERVERS)
         assert "only together" in missing["kube-apiserver"].reason
 
-    @pytest.mark.parametrize(("server", "kubectl", "fits"), [("", "1.35.0", True), ("", "1.34.9", False)])
-    def test_kubectl_is_near_the_server(self, machine: Machine, server: str, kubectl: str, fits: bool) -> None:
+    @pytest.mark.parametrize(("kubectl", "fits"), [("1.35.0", True), ("1.34.9", False)])
+    def test_kubectl_is_near_the_server(self, machine: Machine, kubectl: str, fits: bool) -> None:
         machine.install("kubectl", shell(f"Client Version: v{kubectl}"))
         found, missing = toolchain.find()
         assert ("kubectl" in found) is fits
         assert fits or "1.35 to 1.37" in missing["kubectl"].reason
-        assert server == ""
 
     def test_kubectl_is_near_an_installed_server(self, machine: Machine) -> None:
         for name in tools.SERVERS:
@@ -497,7 +497,9 @@ class TestBuilding:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_ends_everything(self, machine: Machine, number: signal.Signals) -> None:
-        machine.change(hang="kubernetes")
+        name = "pulumi-resource-kubernetes"
+        programs = machine.settings["programs"] | {name: provider(tools.PROVIDER.version)}
+        machine.change(hang="kubernetes", programs=programs)
         code = "from local import toolchain\ntry:\n  toolchain.ensure()\nexcept KeyboardInterrupt:\n  exit(130)"
         command = (sys.executable, "-c", code)
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as program:
@@ -515,7 +517,7 @@ class TestBuilding:
             machine.ensure()
         assert fakes(machine) == []
 
-    def test_the_pinned_module_holds_the_schema_the_provider_embeds(self, tmp_path: Path) -> None:
+    def test_the_schema_is_embedded_with_its_version(self, tmp_path: Path) -> None:
         (tmp_path / "schema.json").write_text('{"name": "k", "types": {"a": [1, true, null, 0.5]}}')
         (tmp_path / "terraform-mapping.json").write_text('{"b": "é"}')
         builds.embed_schema(tmp_path, "4.25.0")
@@ -705,7 +707,6 @@ def test_more_cores_take_less_time() -> None:
     times = [toolchain.estimate(tools.FAMILIES, cores) for cores in (1, 2, 4, 8)]
     assert times == sorted(times, reverse=True)
     assert times[0] == sum(family.seconds for family in tools.FAMILIES)
-    assert times[1] <= 12 * 60
     assert toolchain.estimate(tools.FAMILIES, 1000) == toolchain.estimate(tools.FAMILIES, 8)
 
 

@@ -82,6 +82,11 @@ class TestPools:
             ({"nodes": 1001}, "nodes"),
             ({"nodes": True}, "nodes"),
             ({"gpusPerNode": 17}, "gpusPerNode"),
+            ({"spareGpus": -1}, "spareGpus"),
+            ({"spareGpus": 17}, "spareGpus"),
+            ({"spareGpus": 0.5}, "spareGpus"),
+            ({"spareGpus": 12}, "spareGpus"),
+            ({"sparegpus": 1}, "sparegpus"),
             ({"gpuModel": "two words"}, "gpuModel"),
             ({"gpuMemory": 80}, "gpuMemory"),
             ({"name": "A100"}, "name"),
@@ -97,6 +102,18 @@ class TestPools:
 
     def test_a_mode_in_the_wrong_case_suggests_the_right_one(self) -> None:
         assert pool_refusal(sharing="timeslicing").fix == "did you mean timeSlicing?"
+
+    @pytest.mark.parametrize(("spare", "nodes", "cards"), [(0, 1, 1), (1, 1, 2), (3, 1, 4), (11, 3, 4)])
+    def test_cards_may_stay_free_as_long_as_one_is_left(self, spare: int, nodes: int, cards: int) -> None:
+        assert pool(spareGpus=spare, nodes=nodes, gpusPerNode=cards).spare_gpus == spare
+
+    def test_no_card_stays_free_unless_told_so(self) -> None:
+        assert pool().spare_gpus == 0
+
+    def test_a_pool_of_spare_cards_only_is_refused_with_its_size(self) -> None:
+        # The only card would be promised to a rollout that waits for it for ever.
+        problem = pool_refusal(nodes=1, gpusPerNode=1, spareGpus=1)
+        assert (problem.value, problem.allowed) == (1, "0 to 0")
 
     def test_existing_nodes_need_no_size(self) -> None:
         assert pool(provider="existing").provider == "existing"

@@ -99,6 +99,26 @@ class TestFields:
             ("scaling: {queueMs: 0}", "scaling.queueMs"), ("scaling: {queue_ms: 5}", "scaling.queue_ms"),
             ("scaling: {scaleUpStabilization: 5}", "scaling.scaleUpStabilization"),
             ("scaling: {scaleDownStabilization: 5 s}", "scaling.scaleDownStabilization"),
+            ("credentials: reader", "credentials"), ("credentials: {}", "credentials"),
+            ("credentials: {secret: My_Secret}", "credentials.secret"),
+            ("credentials: {serviceAccount: 5}", "credentials.serviceAccount"),
+            ("credentials: {secret: a, serviceAccount: b}", "credentials"),
+            ("credentials: {key: a}", "credentials.key"),
+            ("load: lazy", "load"), ("load: true", "load"), ("control: manual", "control"), ("control:", "control"),
+            ("nodeSelector: a", "nodeSelector"), ("nodeSelector: {zone: 5}", "nodeSelector.zone"),
+            ("nodeSelector: {a b: c}", "nodeSelector.a b"), ("nodeSelector: {zone: a b}", "nodeSelector.zone"),
+            ("priority: High", "priority"), ("priority: 5", "priority"),
+            ("environment: [A]", "environment"), ("environment: {A: 5}", "environment.A"),
+            ("environment: {1A: x}", "environment.1A"), ("environment: {A-B: x}", "environment.A-B"),
+            ("revisions: [v1]", "revisions"), ("revisions: {v1: 5}", "revisions.v1"),
+            ("revisions: {V1: {}}", "revisions.V1"), ("revisions: {abcdefghij: {}}", "revisions.abcdefghij"),
+            ("traffic: 5", "traffic"), ("traffic: {split: 5}", "traffic.split"),
+            ("traffic: {split: {v1: 101}}", "traffic.split.v1"), ("traffic: {split: {v1: -1}}", "traffic.split.v1"),
+            ("traffic: {split: {v1: 99.5}}", "traffic.split.v1"), ("traffic: {split: {V1: 100}}", "traffic.split.V1"),
+            ("traffic: {mirror: v2}", "traffic.mirror"), ("traffic: {mirror: {}}", "traffic.mirror.to"),
+            ("traffic: {mirror: {to: v2, percent: 0}}", "traffic.mirror.percent"),
+            ("traffic: {mirror: {to: v2, percent: 101}}", "traffic.mirror.percent"),
+            ("traffic: {timeout: 300}", "traffic.timeout"), ("traffic: {timeout: soon}", "traffic.timeout"),
             ("colour: red", "colour"),
         ],
     )  # fmt: skip
@@ -116,13 +136,24 @@ class TestFields:
          ("scaling: {queue_ms: 5}", "queueMs"), ("scaling: {minimum: 5}", "min"),
          ("resources: {cpu: 1, memory: 2Gi, gpus: 1}", "gpu"),
          ("resources: {cpu: 1, memory: 2Gi, gpu: {core: 50}}", "cores"),
-         ("members: {decode: {confg: {}}}", "config")],
+         ("members: {decode: {confg: {}}}", "config"),
+         ("credential: {secret: a}", "credentials"), ("credentials: {service_account: a}", "serviceAccount"),
+         ("node_selector: {}", "nodeSelector"), ("prority: high", "priority"), ("enviroment: {}", "environment"),
+         ("controll: poll", "control"), ("revision: {}", "revisions"), ("trafic: {}", "traffic"),
+         ("traffic: {splits: {v1: 100}}", "split"), ("traffic: {mirorr: {to: v2}}", "mirror"),
+         ("traffic: {mirror: {to: v2, percentage: 5}}", "percent")],
     )  # fmt: skip
     def test_an_unknown_field_suggests_a_known_one_at_every_depth(self, line: str, meant: str) -> None:
         problem = refusal(line)
         assert problem.message == "unknown field"
         assert problem.fix == f"did you mean {meant}?"
         assert meant in problem.allowed.split(", ")
+
+    @pytest.mark.parametrize(
+        ("line", "meant"), [("control: polling", "poll"), ("control: explict", "explicit"), ("load: synced", "sync")]
+    )
+    def test_an_unknown_word_suggests_a_known_one(self, line: str, meant: str) -> None:
+        assert refusal(line).fix == f"did you mean {meant}?"
 
     @pytest.mark.parametrize("field", ["scaling", "image", "pool", "config", "loadTime"])
     def test_every_optional_field_can_be_written(self, field: str) -> None:

@@ -67,7 +67,7 @@ class TestLabels:
     def test_a_selector_knows_no_owner_because_owners_change(self) -> None:
         assert names.OWNER_LABEL not in names.selector("m", "v1")
 
-    def test_a_service_selects_all_revisions(self) -> None:
+    def test_those_of_a_model_select_all_its_revisions(self) -> None:
         assert names.selector("m") == {"app.kubernetes.io/name": "triton", "app.kubernetes.io/instance": "m"}
 
 

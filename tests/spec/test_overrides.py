@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.catalog import Estate, merge
+from spec.catalog import Estate
+from spec.merge import merge
 from spec.problems import Problem
 
 Load = Callable[..., Estate]
@@ -67,15 +68,16 @@ class TestEffect:
     def test_a_field_is_replaced_and_its_neighbours_stay(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines + "scaling: {min: 2, max: 8}\n"}
         (model,) = load_stack(files, stack(scaling={"max": 4})).models
-        assert (model.scaling.min, model.scaling.max) == (2, 4)
+        scaling = model.primary.scaling
+        assert (scaling.min, scaling.max) == (2, 4)
 
     def test_null_brings_the_default_back(self, load_stack: Load, five_lines: str) -> None:
         (model,) = load_stack({"a.yaml": five_lines + "scaling: {max: 8}\n"}, stack(scaling=None)).models
-        assert model.scaling.max == 2
+        assert model.primary.scaling.max == 2
 
     def test_a_field_inside_the_configuration_can_be_changed(self, load_stack: Load, five_lines: str) -> None:
         (model,) = load_stack({"a.yaml": five_lines + PYTHON}, stack(config={"max_batch_size": 4})).models
-        assert model.configs["resnet"].max_batch_size == 4
+        assert model.primary.configs["resnet"].max_batch_size == 4
 
     def test_other_models_stay_as_they_are(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines, "b.yaml": five_lines.replace("name: resnet", "name: other")}

@@ -8,7 +8,7 @@ import pytest
 
 from spec.catalog import Estate
 from spec.problems import Problem
-from spec.resolve import Model
+from spec.resolve import Revision
 
 Load = Callable[..., Estate]
 Refusals = Callable[..., list[Problem]]
@@ -29,9 +29,10 @@ output [{ name: "b" data_type: TYPE_FP32 dims: [3] }]
 
 
 @pytest.fixture
-def on_gpu(load_stack: Load, five_lines: str) -> Callable[..., Model]:
-    def _load(gpu: str, more: str = "") -> Model:
-        return load_stack({"a.yaml": five_lines.replace("2Gi}", f"2Gi, gpu: {gpu}}}") + more}, SETTINGS).models[0]
+def on_gpu(load_stack: Load, five_lines: str) -> Callable[..., Revision]:
+    def _load(gpu: str, more: str = "") -> Revision:
+        files = {"a.yaml": five_lines.replace("2Gi}", f"2Gi, gpu: {gpu}}}") + more}
+        return load_stack(files, SETTINGS).models[0].primary
 
     return _load
 
@@ -60,20 +61,20 @@ class TestPlacement:
         ],
     )
     def test_the_first_pool_that_can_serve_it_is_taken(
-        self, gpu: str, pool: str, limits: dict[str, str], on_gpu: Callable[..., Model]
+        self, gpu: str, pool: str, limits: dict[str, str], on_gpu: Callable[..., Revision]
     ) -> None:
-        model = on_gpu(gpu)
-        assert model.pool is not None
-        assert (model.pool.name, model.gpu_limits) == (pool, limits)
+        revision = on_gpu(gpu)
+        assert revision.pool is not None
+        assert (revision.pool.name, revision.gpu_limits) == (pool, limits)
 
-    def test_a_named_pool_is_taken(self, on_gpu: Callable[..., Model]) -> None:
+    def test_a_named_pool_is_taken(self, on_gpu: Callable[..., Revision]) -> None:
         pool = on_gpu("1", "pool: a100-large\n").pool
         assert pool is not None
         assert pool.name == "a100-large"
 
     def test_a_cpu_model_has_no_pool(self, load_stack: Load, five_lines: str) -> None:
         (model,) = load_stack({"a.yaml": five_lines}, SETTINGS).models
-        assert (model.pool, model.gpu_limits) == (None, {})
+        assert (model.primary.pool, model.primary.gpu_limits) == (None, {})
 
     @pytest.mark.parametrize(
         ("gpu", "more", "field", "message"),
@@ -122,14 +123,14 @@ class TestPlacement:
 class TestConfig:
     def test_without_one_the_service_serves_the_model_of_its_name(self, load_stack: Load, five_lines: str) -> None:
         (model,) = load_stack({"a.yaml": five_lines}).models
-        assert (model.triton_name, model.configs) == ("resnet", {})
+        assert (model.primary.triton_name, model.primary.configs) == ("resnet", {})
 
     def test_its_name_is_that_of_the_model_unless_it_has_its_own(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines + f"config: {{backend: python, {TENSORS}}}\n"}
-        assert load_stack(files).models[0].configs["resnet"].name == "resnet"
+        assert load_stack(files).models[0].primary.configs["resnet"].name == "resnet"
         files = {"a.yaml": five_lines + f"config: {{name: res_net, backend: python, {TENSORS}}}\n"}
         (model,) = load_stack(files).models
-        assert (model.triton_name, list(model.configs)) == ("res_net", ["res_net"])
+        assert (model.primary.triton_name, list(model.primary.configs)) == ("res_net", ["res_net"])
 
     @pytest.mark.parametrize("name", ["a b", "../a", "a/b", ".", "-a"])
     def test_a_name_that_is_no_folder_and_no_url_is_refused(self, name: str, refused: Callable[..., Problem]) -> None:
@@ -148,7 +149,7 @@ class TestConfig:
 class TestConfigFile:
     def test_it_is_read_from_beside_the_model_file(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines + "config: {file: a.pbtxt}\n", "a.pbtxt": PBTXT}
-        config = load_stack(files).models[0].configs["resnet"]
+        config = load_stack(files).models[0].primary.configs["resnet"]
         assert (config.name, config.backend, config.max_batch_size) == ("resnet", "python", 8)
 
     def test_a_missing_one_says_where_to_put_it(self, refused: Callable[..., Problem]) -> None:
@@ -205,12 +206,12 @@ class TestMembers:
     def test_all_configurations_of_the_server_are_kept_by_name(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines + ENSEMBLE + f"members:\n  first: {MEMBER}\n  second: {MEMBER}\n"}
         (model,) = load_stack(files).models
-        assert sorted(model.configs) == ["first", "resnet", "second"]
-        assert model.triton_name == "resnet"
+        assert sorted(model.primary.configs) == ["first", "resnet", "second"]
+        assert model.primary.triton_name == "resnet"
 
     def test_a_member_may_keep_the_configuration_of_the_repository(self, load_stack: Load, five_lines: str) -> None:
         files = {"a.yaml": five_lines + ENSEMBLE + "members: {first: {}, second: {}}\n"}
-        assert list(load_stack(files).models[0].configs) == ["resnet"]
+        assert list(load_stack(files).models[0].primary.configs) == ["resnet"]
 
     def test_a_step_of_an_unknown_member_is_refused(self, refused: Callable[..., Problem]) -> None:
         problem = refused(ENSEMBLE + f"members: {{first: {MEMBER}, secnd: {{}}}}\n")
@@ -241,5 +242,5 @@ class TestMembers:
 class TestImage:
     def test_it_is_the_estates_unless_the_model_names_one(self, load_stack: Load, five_lines: str) -> None:
         settings = SETTINGS | {"image": "triton:1"}
-        assert load_stack({"a.yaml": five_lines}, settings).models[0].image == "triton:1"
-        assert load_stack({"a.yaml": five_lines + "image: own:2\n"}, settings).models[0].image == "own:2"
+        assert load_stack({"a.yaml": five_lines}, settings).models[0].primary.image == "triton:1"
+        assert load_stack({"a.yaml": five_lines + "image: own:2\n"}, settings).models[0].primary.image == "own:2"

@@ -12,11 +12,21 @@ from spec import schema, source
 from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
 from spec.fields import Spec
 from spec.gpu import GpuRequest
-from spec.model import MemberSpec, ModelSpec, ResourcesSpec, ScalingSpec
+from spec.model import (
+    CredentialsSpec,
+    MemberSpec,
+    MirrorSpec,
+    ModelSpec,
+    ResourcesSpec,
+    RevisionSpec,
+    ScalingSpec,
+    TrafficSpec,
+)
 
 ROOT = Path(__file__).parents[2]
 MODEL = schema.model_schema()
 STACK = schema.stack_schema()
+CONTRACT = schema.contract_schema()
 MODEL_FILES = sorted((ROOT / "models").glob("*.yaml"))
 STACK_FILES = sorted(ROOT.glob("Pulumi.*.yaml"))
 FIVE_LINES: dict[str, Any] = {
@@ -36,12 +46,12 @@ def errors(document: object, against: dict[str, Any]) -> list[str]:
 
 
 class TestCheckedIn:
-    @pytest.mark.parametrize(("name", "generated"), [("model", MODEL), ("stack", STACK)])
+    @pytest.mark.parametrize(("name", "generated"), [("model", MODEL), ("stack", STACK), ("contract", CONTRACT)])
     def test_the_files_are_those_that_the_specs_give(self, name: str, generated: dict[str, Any]) -> None:
         text = (schema.FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
         assert json.loads(text) == generated, "run `make schemas`"
 
-    @pytest.mark.parametrize("generated", [MODEL, STACK])
+    @pytest.mark.parametrize("generated", [MODEL, STACK, CONTRACT])
     def test_they_are_valid_schemas(self, generated: dict[str, Any]) -> None:
         jsonschema.Draft202012Validator.check_schema(generated)
 
@@ -51,7 +61,7 @@ class TestCheckedIn:
         monkeypatch.setattr(schema, "FOLDER", tmp_path)
         monkeypatch.setattr(sys, "argv", ["spec.schema", "--check"])
         assert schema.main() == 1
-        assert "model.schema.json, stack.schema.json" in capsys.readouterr().err
+        assert "model.schema.json, stack.schema.json, contract.schema.json" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
     def test_one_that_was_written_passes_the_check(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +119,26 @@ class TestModels:
             {"repository": "oss://bucket/x"},
             {"loadTime": 300},
             {"colour": "red"},
+            {"revisions": {"V2": {}}},
+            {"revisions": {"more-than-nine": {}}},
+            {"revisions": {"v2": None}},
+            {"revisions": {"v2": {"owner": "o"}}},
+            {"revisions": {"v2": {"scaling": {"maximum": 3}}}},
+            {"revisions": {"v2": {"config": {"max_batch_size": "8"}}}},
+            {"traffic": {"split": {"V1": 100}}},
+            {"traffic": {"split": {"v1": 101}}},
+            {"traffic": {"mirror": {"percent": 5}}},
+            {"traffic": {"mirror": {"to": "v2", "percent": 0}}},
+            {"traffic": {"timeout": 300}},
+            {"credentials": {"key": "abc"}},
+            {"credentials": {"secret": "My_Secret"}},
+            {"load": "lazy"},
+            {"control": "manual"},
+            {"nodeSelector": {"a b": "c"}},
+            {"nodeSelector": {"a": 5}},
+            {"priority": "High"},
+            {"environment": {"A": 1}},
+            {"members": {"a b": {}}},
         ],
         ids=str,
     )
@@ -127,6 +157,13 @@ class TestModels:
             {"resources": {"cpu": 1, "memory": "2Gi", "gpu": {"mig": "1g.10gb"}}},
             {"resources": {"cpu": 1, "memory": "2Gi", "gpu": {"fraction": 0.5, "memory": "8Gi"}}},
             {"scaling": {"min": 1, "max": 3, "gpu": 70, "qps": 300, "queueMs": 0.5, "scaleUpStabilization": "10s"}},
+            {"revisions": {"v1": {}, "v2": {"resources": {"gpu": 1}, "scaling": None, "pool": None}}},
+            {"revisions": {"v2": {"config": {"dynamic_batching": None, "max_batch_size": 0}}}},
+            {"revisions": {"v2": {"members": {"a": {"config": None}, "b": None}, "environment": {"A": None}}}},
+            {"revisions": {"v2": {"credentials": {"secret": "keys", "serviceAccount": None}}}},
+            {"traffic": {"split": {"v1": 90, "v2": 10}, "mirror": {"to": "v3"}, "timeout": "60s"}},
+            {"credentials": {"secret": "keys.eu"}, "load": "sync", "control": "explicit", "priority": "high"},
+            {"nodeSelector": {"topology.kubernetes.io/zone": "a"}, "environment": {"OMP_NUM_THREADS": "4"}},
         ],
         ids=str,
     )
@@ -155,7 +192,7 @@ class TestStacks:
 
 
 def described(found: dict[str, Any], name: str) -> dict[str, Any]:
-    return found if name in {"ModelSpec", "EstateSpec"} else found["$defs"][name]
+    return found if name == "ModelSpec" else found["$defs"]["Revision" if name == "RevisionSpec" else name]
 
 
 class TestWords:
@@ -163,8 +200,9 @@ class TestWords:
 
     @pytest.mark.parametrize(
         ("spec", "against"),
-        [(ModelSpec, MODEL), (ResourcesSpec, MODEL), (ScalingSpec, MODEL), (MemberSpec, MODEL), (ClusterSpec, STACK),
-         (GpuPoolSpec, STACK)],
+        [(ModelSpec, MODEL), (ResourcesSpec, MODEL), (ScalingSpec, MODEL), (MemberSpec, MODEL),
+         (RevisionSpec, MODEL), (CredentialsSpec, MODEL), (TrafficSpec, MODEL), (MirrorSpec, MODEL),
+         (ClusterSpec, STACK), (GpuPoolSpec, STACK)],
         ids=lambda case: getattr(case, "__name__", ""),
     )  # fmt: skip
     def test_every_field_is_there_and_described(self, spec: type[Spec], against: dict[str, Any]) -> None:

@@ -1,0 +1,149 @@
+"""The document that other teams read from the stack's outputs, versioned by ``contract``.
+
+A field may be added within a version; one that changes its meaning or goes away makes a new version.
+"""
+
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+VERSION: Final = "triton-estate/v1"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class Tensor(_Part):
+    """An input or output of a model.
+
+    Attributes:
+        name: its name in requests.
+        data_type: type as KServe's v2 protocol writes it, e.g. ``FP32`` or ``BYTES``.
+        shape: dimensions, -1 for a variable one; the first is the batch where the model batches.
+    """
+
+    name: str
+    data_type: str
+    shape: list[int]
+
+
+class RevisionEntry(_Part):
+    """One revision of a model.
+
+    Attributes:
+        deployment: its Deployment, and its Service of the same name.
+        weight: share of the model's requests in percent.
+        image: its Triton image.
+    """
+
+    deployment: str
+    weight: int
+    image: str
+
+
+class MirrorEntry(_Part):
+    """Copies of requests.
+
+    Attributes:
+        to: revision that gets them.
+        percent: share of the requests that is copied.
+    """
+
+    to: str
+    percent: int
+
+
+class Snippets(_Part):
+    """Ready-made calls, to run inside the cluster.
+
+    Attributes:
+        curl: asks for the model's metadata.
+        python: the same with the package ``tritonclient[http]``.
+    """
+
+    curl: str
+    python: str
+
+
+class ModelEntry(_Part):
+    """One model.
+
+    Attributes:
+        owner: team that answers for it.
+        triton_model: its name inside Triton, as requests name it.
+        http_url: base address of KServe's v2 protocol.
+        http_target: the same as ``host:port``, as Triton's HTTP client takes it.
+        grpc_target: ``host:port`` for Triton's gRPC client.
+        ready_url: answers 200 when the model can take requests.
+        infer_url: takes inference requests.
+        metrics_port: port of Triton's metrics on every pod.
+        metrics_url: the metrics of one pod behind the model's address.
+        timeout: longest time that a request may take.
+        inputs: tensors of a request; empty where only the repository knows them.
+        outputs: tensors of an answer; empty where only the repository knows them.
+        revisions: its revisions by name.
+        mirror: copies of requests to a further revision.
+        scaling_metrics: name of the custom metric behind each signal that scales the primary revision.
+        snippets: ready-made calls.
+    """
+
+    owner: str
+    triton_model: str
+    http_url: str
+    http_target: str
+    grpc_target: str
+    ready_url: str
+    infer_url: str
+    metrics_port: int
+    metrics_url: str
+    timeout: str
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    revisions: dict[str, RevisionEntry]
+    mirror: MirrorEntry | None = None
+    scaling_metrics: dict[str, str]
+    snippets: Snippets
+
+
+class GpuPoolEntry(_Part):
+    """One GPU pool.
+
+    Attributes:
+        sharing: how pods share a card.
+        gpu_model: the card.
+        gpu_memory: memory of one card.
+        node_label: label of its nodes.
+        gpus: cards in the pool.
+        gpus_asked_at_least: cards that the models ask for with their fewest replicas.
+        gpus_asked_at_most: cards that the models ask for with their most replicas.
+        gpus_spare: cards that stay free for rollouts.
+    """
+
+    sharing: str
+    gpu_model: str
+    gpu_memory: str
+    node_label: str
+    gpus: int
+    gpus_asked_at_least: float
+    gpus_asked_at_most: float
+    gpus_spare: int
+
+
+class Contract(_Part):
+    """Everything that a stack exports.
+
+    Attributes:
+        contract: version of this document.
+        environment: ``dev`` or ``prod``.
+        namespace: where the models run.
+        models: the models by name.
+        gpu_pools: the GPU pools by name.
+    """
+
+    contract: Literal["triton-estate/v1"] = VERSION
+    environment: str
+    namespace: str
+    models: dict[str, ModelEntry]
+    gpu_pools: dict[str, GpuPoolEntry]
