@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from local import cache
-from local.children import Children
-from local.failures import ToolchainError, failed
+from local.toolchain import cache
+from local.toolchain.children import Children
+from local.toolchain.failures import ToolchainError, failed
 
 REQUIREMENTS: Final = Path(__file__).parent / "triton.txt"
 # The server that the wheel carries; it says so when it starts.

@@ -1,6 +1,6 @@
 """Options of ``tritonserver`` that a model file may set, with the server's own names and types.
 
-Source: ``tritonserver --help`` of Triton 2.60.
+Source: ``tritonserver --help`` of Triton 2.51, which a test asks (tests/dataplane).
 """
 
 import math

@@ -23,9 +23,9 @@ EXIT_TIMEOUT_SECONDS: Final = 30
 GRACE_SECONDS: Final = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 15
 
 _PROBE_PERIOD: Final = 10
-# Default of the Python backend's shm-default-byte-size plus growth: each stub process takes a region of 64 MiB
-# (Triton, python_backend, Shared memory).
-_SHM_PER_PYTHON_INSTANCE_MIB: Final = 64
+# A Python instance is a process with a region of its own, which begins small and grows with the tensors that pass
+# through it; 64 MiB is what the whole of /dev/shm has in a container without this volume.
+_SHM_PER_PYTHON_PROCESS_MIB: Final = 64
 _SHM_BASE_MIB: Final = 64
 
 
@@ -83,12 +83,14 @@ def _probe(path: str, *, period: int, failures: int) -> k8s.core.v1.ProbeArgs:
 
 
 def shared_memory_mib(revision: Revision) -> int:
-    """Size of /dev/shm: a base for the server and a region for each Python instance."""
+    """Size of /dev/shm: a base for the server and a budget for each Python instance of each loaded version."""
     gpus = revision.spec.resources.gpu.count if revision.spec.resources.gpu else 0
-    python_instances = sum(
-        triton.instance_count(config, gpus=gpus) for config in revision.configs.values() if config.backend == "python"
+    processes = sum(
+        triton.instance_count(config, gpus=gpus) * triton.version_count(config)
+        for config in revision.configs.values()
+        if config.backend == "python"
     )
-    return _SHM_BASE_MIB + _SHM_PER_PYTHON_INSTANCE_MIB * python_instances
+    return _SHM_BASE_MIB + _SHM_PER_PYTHON_PROCESS_MIB * processes
 
 
 def container_ports() -> list[k8s.core.v1.ContainerPortArgs]:

@@ -2,7 +2,7 @@
 
 from spec.triton.check import check
 from spec.triton.ensemble import check_ensemble
-from spec.triton.instances import instance_count
+from spec.triton.instances import instance_count, version_count
 from spec.triton.parse import parse
 from spec.triton.proto import ModelConfig
 from spec.triton.revisions import check_revisions, check_version_directories
@@ -20,4 +20,5 @@ __all__ = [
     "parse_text",
     "protocol_type",
     "render",
+    "version_count",
 ]

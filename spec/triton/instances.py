@@ -15,6 +15,14 @@ from spec.triton.values import backend_of, is_ensemble, only_for
 _TWO_ON_CPU: Final = frozenset({"onnxruntime", "tensorflow"})
 
 
+def version_count(config: ModelConfig) -> int:
+    """The versions that the server loads at once; 1 where only the repository knows (policy ``all``)."""
+    policy = config.version_policy
+    if policy.HasField("specific"):
+        return max(len(set(policy.specific.versions)), 1)
+    return max(policy.latest.num_versions, 1)
+
+
 def instance_count(config: ModelConfig, *, gpus: int = 1) -> int:
     """The instances that the server starts for the model, e.g. to size shared memory.
 

@@ -216,3 +216,12 @@ class TestLock:
         containers = [*pod["containers"], *pod.get("initContainers", [])]
         mounted = {mount["name"] for container in containers for mount in container["volumeMounts"]}
         assert mounted == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_each_loaded_version_of_a_python_model_has_its_share_of_shared_memory(render: Callable[..., Render]) -> None:
+    two = f"config: {{backend: python, {TENSORS}, version_policy: {{specific: {{versions: [1, 2]}}}}}}\n"
+    sizes = []
+    for config in (f"config: {{backend: python, {TENSORS}}}\n", two):
+        (shm,) = [volume for volume in render({"m": config}).pod("m-v1")["volumes"] if volume["name"] == "shm"]
+        sizes.append(int(shm["emptyDir"]["sizeLimit"].removesuffix("Mi")))
+    assert sizes[1] - sizes[0] == 64

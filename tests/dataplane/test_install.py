@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local import cache, triton
-from local.failures import ToolchainError
+from local import triton
+from local.toolchain import cache
+from local.toolchain.failures import ToolchainError
 from local.triton import TritonServer
 from tests.dataplane.serving import Service
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-from local.tools import Family
+from local.toolchain.tools import Family
 
 _EVERY_SECONDS: Final = 20.0
 _LINKING: Final = 0.97

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.cache import finished, tools_folder
-from local.tools import FAMILIES, KUBERNETES, LANGUAGE_EXEC, SERVERS, Family, parse_version
-from local.versions import Candidate, candidates
+from local.toolchain.cache import finished, tools_folder
+from local.toolchain.tools import FAMILIES, KUBERNETES, LANGUAGE_EXEC, SERVERS, Family, parse_version
+from local.toolchain.versions import Candidate, candidates
 
 _LANGUAGE_HOST: Final = "pulumi-language-python"
 

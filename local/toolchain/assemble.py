@@ -12,17 +12,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, TextIO
 
-from local import cache
-from local.builds import Lanes, Workshop, lanes
-from local.cache import cache_root, tools_folder
-from local.children import Children, Stopped
-from local.failures import NETWORK, ToolchainError, failed, offline
-from local.finding import Found, Missing, find
-from local.golang import environment, find_go, install_go
-from local.progress import Progress
-from local.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
-
-__all__ = ["Found", "Missing", "Toolchain", "ToolchainError", "cache_root", "ensure", "find"]
+from local.toolchain import cache
+from local.toolchain.builds import Lanes, Workshop, lanes
+from local.toolchain.cache import cache_root, tools_folder
+from local.toolchain.children import Children, Stopped
+from local.toolchain.failures import NETWORK, ToolchainError, failed, offline
+from local.toolchain.finding import Found, Missing, find
+from local.toolchain.golang import environment, find_go, install_go
+from local.toolchain.progress import Progress
+from local.toolchain.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
 
 _TICK_SECONDS: Final = 0.5
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from local.sources import ModuleFile, Patch
+from local.toolchain.sources import ModuleFile, Patch
 
 GO_VERSION: Final = "1.27.3"
 Version = tuple[int, ...]
@@ -45,7 +45,7 @@ class Family:
 
     Attributes:
         name: name of the folder in the cache.
-        go: folder below ``local/go`` that holds go.mod and go.sum.
+        go: folder below ``go`` beside this module that holds go.mod and go.sum.
         version: the version built, without ``v``.
         tools: the executables.
         files: files copied out of modules.

@@ -17,8 +17,8 @@ from typing import Final
 
 import psutil
 
-from local.failures import ToolchainError
-from local.tools import GO_VERSION, Family
+from local.toolchain.failures import ToolchainError
+from local.toolchain.tools import GO_VERSION, Family
 
 GO_MODULES: Final = Path(__file__).parent / "go"
 # Debug information is stripped by the linker, so the compiler need not make it.

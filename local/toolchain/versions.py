@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.tools import Tool, parse_version
+from local.toolchain.tools import Tool, parse_version
 
 _ANSWER_SECONDS: Final = 5.0
 # Neither a look for updates nor a toolchain download may happen while a version is asked for.

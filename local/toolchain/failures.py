@@ -42,7 +42,7 @@ _WORDS: Final = {
         ),
     ),
     "checksum": (
-        "a download is not what local/go says it must be",
+        "a download is not what local/toolchain/go says it must be",
         "try another network; if it stays, do not trust the source it comes from",
     ),
     "permission": (

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local import cache
-from local.children import Children
-from local.failures import ToolchainError, failed
-from local.golang import Go
-from local.progress import Progress
-from local.tools import Family, Patch
-from local.versions import version_of
+from local.toolchain import cache
+from local.toolchain.children import Children
+from local.toolchain.failures import ToolchainError, failed
+from local.toolchain.golang import Go
+from local.toolchain.progress import Progress
+from local.toolchain.tools import Family, Patch
+from local.toolchain.versions import version_of
 
 _PACKAGE: Final = "{{.ImportPath}}@{{with .Module}}{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
 _EMBEDDED_SCHEMA: Final = "cmd/pulumi-resource-kubernetes"
@@ -146,7 +146,7 @@ def apply(patch: Patch, source: Path) -> None:
     if text.count(patch.before) != 1:
         msg = (
             f"{patch.file} is not as the pinned version has it\n"
-            "  fix: this is a mistake of local/tools.py; install the official tool on PATH meanwhile"
+            "  fix: this is a mistake of local/toolchain/tools.py; install the official tool on PATH meanwhile"
         )
         raise ToolchainError(msg)
     file.write_text(text.replace(patch.before, patch.after))
