@@ -1,6 +1,7 @@
 """Write the JSON Schemas of model files and stack files, which every YAML file points its editor to."""
 
 import argparse
+import inspect
 import json
 import re
 import sys
@@ -117,6 +118,15 @@ def _or_null(found: dict[str, Any]) -> dict[str, Any]:
     words = {key: value for key, value in found.items() if key == "description"}
     form = {key: value for key, value in found.items() if key != "description"}
     return {"anyOf": [form, {"type": "null"}]} | words
+
+
+def field_texts(model: type[BaseModel]) -> dict[str, str]:
+    """What the docstrings of a spec and of its bases say about each field, by its name in the file."""
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base.__doc__:
+            texts |= _words(inspect.cleandoc(base.__doc__))[1]
+    return texts
 
 
 def _words(docstring: str) -> tuple[str, dict[str, str]]:

@@ -150,9 +150,15 @@ def state(found: Render) -> str:
     return json.dumps([sorted(found.resources.items()), found.outputs], sort_keys=True)
 
 
-def differ(render: Renderer, one: dict[str, Any], two: dict[str, Any], pools: list[str]) -> bool:
+def pools_of(spec: type[Spec], field: str, before: dict[str, Any]) -> dict[str, Any]:
+    """A stack in which a case of ``MODEL_CASES`` is possible."""
+    pools = ["whole", "spare"] if field == "pool" else ["mig"] if before is ON_MIG else ["whole"]
+    pools = ["hami"] if spec is GpuRequest and before is not ON_MIG else pools
+    return {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]}
+
+
+def differ(render: Renderer, one: dict[str, Any], two: dict[str, Any], settings: dict[str, Any]) -> bool:
     """Whether two versions of a model file give different estates."""
-    settings: dict[str, Any] = {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]}
     return state(render({"m": lines(one)}, **settings)) != state(render({"m": lines(two)}, **settings))
 
 
@@ -169,13 +175,11 @@ class TestModelFile:
     def test_a_changed_field_changes_something(
         self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
     ) -> None:
-        pools = ["whole", "spare"] if field == "pool" else ["mig"] if before is ON_MIG else ["whole"]
-        pools = ["hami"] if spec is GpuRequest and before is not ON_MIG else pools
         model = merge(MODEL, before)
-        assert differ(render, model, merge(model, patch), pools)
+        assert differ(render, model, merge(model, patch), pools_of(spec, field, before))
 
     def test_the_comparison_sees_no_change_where_there_is_none(self, render: Renderer) -> None:
-        assert not differ(render, MODEL, MODEL | {"loadTime": "300s"}, ["whole"])
+        assert not differ(render, MODEL, MODEL | {"loadTime": "300s"}, pools_of(ModelSpec, "loadTime", {}))
 
     @pytest.mark.parametrize(
         ("field", "before", "patch"),
@@ -184,11 +188,10 @@ class TestModelFile:
     def test_a_field_changed_in_a_revision_changes_something_too(
         self, field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
     ) -> None:
-        pools = ["whole", "spare"] if field == "pool" else ["whole"]
         model = merge(MODEL, before) | REVISED
         # The patch of the revision, nulls and all.
         revised = model | {"revisions": {"v1": {}, "v2": patch}}
-        assert differ(render, model, revised, pools)
+        assert differ(render, model, revised, pools_of(ModelSpec, field, before))
 
     @pytest.mark.parametrize(
         "spec",
