@@ -89,8 +89,9 @@ def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | N
     began = time.monotonic()
     try:
         for name in NAMES:
-            running.processes[name] = processes.start(name, commands.command(name), folder.log(name))
-            state.write(folder, running)
+            with processes.uninterrupted():  # a process that nobody remembers would stay for ever
+                running.processes[name] = processes.start(name, commands.command(name), folder.log(name))
+                state.write(folder, running)
             if name == "kube-apiserver":
                 _wait(lambda: kubectl.succeeds("get", "--raw=/readyz"), running, folder, "the API server")
         nodes.ensure_general_node(kubectl)

@@ -1,8 +1,11 @@
 """Processes that outlive the command that started them, known by pid and start time."""
 
 import os
+import signal
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,6 +42,26 @@ class Process:
         except psutil.NoSuchProcess:
             return None
         return process
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Hold Ctrl-C back until the block is done.
+
+    Raises:
+        KeyboardInterrupt: afterwards, if Ctrl-C came meanwhile.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def start(name: str, command: Sequence[str], log: Path, environment: dict[str, str] | None = None) -> Process:

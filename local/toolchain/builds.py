@@ -14,12 +14,12 @@ from local.toolchain import cache
 from local.toolchain.children import Children
 from local.toolchain.failures import ToolchainError, failed
 from local.toolchain.golang import Go
+from local.toolchain.patching import patched_copy
 from local.toolchain.progress import Progress
-from local.toolchain.tools import Family, Patch
+from local.toolchain.tools import Family
 from local.toolchain.versions import version_of
 
 _PACKAGE: Final = "{{.ImportPath}}@{{with .Module}}{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}"
-_EMBEDDED_SCHEMA: Final = "cmd/pulumi-resource-kubernetes"
 
 
 @dataclass(frozen=True)
@@ -125,43 +125,9 @@ def _set_up(family: Family, shop: Workshop) -> None:
         shutil.copyfile(cache.GO_MODULES / family.go / name, work / name)
     if not family.patched_module:
         return
-    shutil.copytree(_module(family.patched_module, family, shop), work / "src", copy_function=shutil.copyfile)
-    for folder in (work / "src", *(path for path in (work / "src").rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
-    for patch in family.patches:
-        apply(patch, work / "src")
-    embed_schema(work / "src" / _EMBEDDED_SCHEMA, family.version)
+    patched_copy(family, _module(family.patched_module, family, shop), work / "src")
     with (work / "go.mod").open("a") as file:
         file.write(f"\nreplace {family.patched_module} => ./src\n")
-
-
-def apply(patch: Patch, source: Path) -> None:
-    """Changes one source file.
-
-    Raises:
-        ToolchainError: the file is not as the patch expects it.
-    """
-    file = source / patch.file
-    text = file.read_text()
-    if text.count(patch.before) != 1:
-        msg = (
-            f"{patch.file} is not as the pinned version has it\n"
-            "  fix: this is a mistake of local/toolchain/tools.py; install the official tool on PATH meanwhile"
-        )
-        raise ToolchainError(msg)
-    file.write_text(text.replace(patch.before, patch.after))
-
-
-def embed_schema(folder: Path, version: str) -> None:
-    """Makes the two files that the provider embeds, as ``go generate`` does in its repository.
-
-    Its generator reads the schema into Go types, sets the version and writes it again without white space.
-    For this schema that keeps every field and value (compared value by value with the generator's output), so
-    the minute of compiling the generator, and half of Pulumi with it, is saved.
-    """
-    for name, update in (("schema", {"version": version}), ("terraform-mapping", {})):
-        content = json.loads((folder / f"{name}.json").read_bytes()) | update
-        (folder / f"{name}-embed.json").write_text(json.dumps(content, separators=(",", ":")))
 
 
 def _module(module: str, family: Family, shop: Workshop) -> Path:
