@@ -4,7 +4,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 LOCAL := $(PY) -m local
 # The data-plane tests run a real Triton, which there is for Linux only.
-TESTS := $(if $(filter Linux,$(shell uname -s)),tests,tests/spec tests/components tests/local tests/engine)
+REAL_TESTS := tests/local tests/engine $(if $(filter Linux,$(shell uname -s)),tests/dataplane)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -53,7 +53,8 @@ clean: ## stop the control plane, remove its data and .venv; built tools stay in
 
 test: .venv/installed ## run all tests; builds missing tools first, with progress
 	@$(LOCAL) toolchain >/dev/null
-	@$(PY) -m pytest $(TESTS)
+	@$(PY) -m pytest --numprocesses auto --dist loadfile tests/spec tests/components
+	@$(PY) -m pytest $(REAL_TESTS)
 
 check: .venv/installed ## lint, format, types, generated schemas
 	@.venv/bin/ruff check .

@@ -114,7 +114,18 @@ def _make_up() -> Iterator[Figure]:
 
 def _unit_tests() -> Iterator[Figure]:
     """unit tests"""
-    command = [sys.executable, "-m", "pytest", "-q", "tests/spec", "tests/components"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "--dist",
+        "loadfile",
+        "tests/spec",
+        "tests/components",
+    ]
     yield Figure("unit tests", _seconds(command), 60, "s", "tests/spec and tests/components, one run")
 
 

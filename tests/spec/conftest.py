@@ -10,7 +10,7 @@ from spec.catalog import Estate, load
 from spec.problems import Problem, SpecError
 
 # How long one example takes says nothing on a busy machine.
-settings.register_profile("project", deadline=None)
+settings.register_profile("project", deadline=None, max_examples=60)
 settings.load_profile("project")
 
 STACK_FILE = "Pulumi.test.yaml"
