@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import pulumi
 import pulumi_kubernetes as k8s
@@ -13,6 +14,8 @@ from components.serving.triton_service import TritonService, TritonServiceArgs
 from spec import names
 from spec.catalog import Estate
 from spec.estate import ClusterSpec
+
+SecurityLevel = Literal["privileged", "baseline", "restricted"]
 
 
 class TritonEstateArgs(Args):
@@ -34,11 +37,8 @@ class TritonEstate(pulumi.ComponentResource):
         super().__init__("triton-estate:index:TritonEstate", name, None, opts)
         spec = args.estate.spec
         self._provider = _provider(spec.cluster, pulumi.ResourceOptions(parent=self))
-        namespace = k8s.core.v1.Namespace(
-            spec.namespace,
-            metadata=k8s.meta.v1.ObjectMetaArgs(name=spec.namespace, labels=names.estate_labels("serving")),
-            opts=self._child(),
-        )
+        self._namespaces: dict[str, k8s.core.v1.Namespace] = {}
+        namespace = self._namespace(spec.namespace, "serving", "restricted")
         pools = {
             pool.name: GpuNodePool(pool.name, GpuNodePoolArgs(pool=pool), self._child()) for pool in spec.gpu_pools
         }
@@ -53,6 +53,14 @@ class TritonEstate(pulumi.ComponentResource):
             )
         self.outputs = outputs.contract(args.estate)
         self.register_outputs({})
+
+    def _namespace(self, name: str, component: str, level: SecurityLevel) -> k8s.core.v1.Namespace:
+        """A namespace that admits pods of this Pod Security level; the same one for whoever asks again."""
+        if name not in self._namespaces:
+            labels = names.estate_labels(component) | {"pod-security.kubernetes.io/enforce": level}
+            metadata = k8s.meta.v1.ObjectMetaArgs(name=name, labels=labels)
+            self._namespaces[name] = k8s.core.v1.Namespace(name, metadata=metadata, opts=self._child())
+        return self._namespaces[name]
 
     def _child(self, depends_on: list[pulumi.Resource] | None = None) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self, provider=self._provider, depends_on=depends_on)

@@ -13,6 +13,10 @@ MODEL_LABEL: Final = "app.kubernetes.io/instance"
 REVISION_LABEL: Final = "app.kubernetes.io/version"
 RUNBOOKS: Final = "docs/runbooks"
 
+# Where the estate's own parts run: those that need the node's devices, and those that watch.
+GPU_NAMESPACE: Final = "gpu-system"
+MONITORING_NAMESPACE: Final = "monitoring"
+
 DEFAULT_REVISION: Final = "v1"
 
 # The kubeconfig context of the embedded control plane. An embedded stack asks for it by name, which keeps it off
