@@ -3,8 +3,9 @@ STACK ?= dev
 PYTHON ?= python3
 PY := .venv/bin/python
 LOCAL := $(PY) -m local
-# The data-plane tests run a real Triton, which there is for Linux only.
-REAL_TESTS := tests/local tests/engine $(if $(filter Linux,$(shell uname -s)),tests/dataplane)
+# The data-plane tests run a real Triton and a network of their own, which there are for Linux only.
+LINUX := $(filter Linux,$(shell uname -s))
+REAL_TESTS := tests/local tests/engine $(if $(LINUX),tests/dataplane)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -52,7 +53,7 @@ clean: ## stop the control plane, remove its data and .venv; built tools stay in
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 test: .venv/installed ## run all tests; builds missing tools first, with progress
-	@$(LOCAL) toolchain >/dev/null
+	@$(LOCAL) toolchain $(if $(LINUX),--tests) >/dev/null
 	@$(PY) -m pytest --numprocesses auto --dist loadfile tests/spec tests/components
 	@$(PY) -m pytest $(REAL_TESTS)
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from local import models, toolchain
+from local import layout, models, toolchain
 from local.plane import plane, processes, workspace
+from local.plane.commands import Options
 from local.plane.errors import PlaneError
 from local.plane.kubectl import Kubectl
 from local.plane.state import Folder
@@ -20,8 +21,7 @@ _MIB: Final = 2**20
 
 
 def _toolchain(arguments: argparse.Namespace) -> int:
-    del arguments
-    tools = toolchain.ensure(_say)
+    tools = toolchain.ensure_for_tests(_say) if arguments.tests else toolchain.ensure(_say)
     for name, path in vars(tools).items():
         print(f"{name.replace('_', '-'):24} {path or 'comes with pulumi'}")
     return 0
@@ -30,7 +30,7 @@ def _toolchain(arguments: argparse.Namespace) -> int:
 def _up(arguments: argparse.Namespace) -> int:
     folder = Folder(arguments.dir)
     tools = toolchain.ensure(_say)
-    plane.up(folder, tools, _say)
+    plane.up(folder, tools, _say, Options(arguments.autoscaler_seconds))
     workspace.prepare(folder, tools)
     workspace.select_stack(folder, PROJECT, arguments.stack)
     return 0
@@ -84,6 +84,11 @@ def _plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _layout(arguments: argparse.Namespace) -> int:
+    print(layout.check(PROJECT, arguments.stack, arguments.model, arguments.repository))
+    return 0
+
+
 def _models(arguments: argparse.Namespace) -> int:
     folder = _existing(arguments)
     print(models.models(Kubectl(folder.bin / "kubectl", folder.kubeconfig), folder, PROJECT, arguments.stack))
@@ -105,6 +110,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
     "logs": (_logs, "show the end of each log"),
     "env": (_env, 'print the environment for a shell: eval "$(python -m local env)"'),
     "plan": (_plan, "show what a stack would create, with neither engine nor cluster"),
+    "layout": (_layout, "check a model repository on this machine before it is uploaded"),
     "models": (_models, "show the models of the running stack"),
 }
 
@@ -115,16 +121,38 @@ def _parser() -> argparse.ArgumentParser:
     for name, (run, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
-        if name not in {"toolchain", "plan"}:
+        if name not in {"toolchain", "plan", "layout"}:
             default = PROJECT / ".plane"
             command.add_argument("--dir", type=Path, default=default, help="folder of the plane (default: .plane)")
-        if name in {"up", "plan", "models"}:
+        if name == "up":
+            command.add_argument(
+                "--autoscaler-seconds",
+                type=_seconds,
+                metavar="SECONDS",
+                help="time between two looks of the autoscalers at their metrics (default: Kubernetes' own, 15)",
+            )
+        if name == "toolchain":
+            command.add_argument(
+                "--tests",
+                action="store_true",
+                help="also the tools that only the tests need: Prometheus, its operator, KEDA",
+            )
+        if name == "layout":
+            command.add_argument("model", help="name of the model")
+            command.add_argument("repository", type=Path, help="folder that holds the model's folder")
+        if name in {"up", "plan", "models", "layout"}:
             command.add_argument("--stack", default="dev", help="stack (default: dev)")
         if name == "down":
             command.add_argument("--purge", action="store_true", help="also remove data, credentials and Pulumi state")
         if name == "logs":
             command.add_argument("--lines", type=int, default=15, help="lines of each log (default: 15)")
     return parser
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of seconds, 1 or more")
+    return int(text)
 
 
 def _say(line: str) -> None:

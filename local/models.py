@@ -1,8 +1,6 @@
 """The models of a running stack: what the contract promises beside what the cluster says."""
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,17 +37,9 @@ def _replicas(deployment: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _outputs(folder: Folder, project: Path, stack: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [str(folder.bin / "pulumi"), "stack", "output", "--json", "--stack", stack],
-        cwd=project,
-        env=os.environ | workspace.environment(folder),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise PlaneError(f"pulumi cannot read the outputs of stack {stack}\n\n{done.stderr}")
-    outputs = json.loads(done.stdout)
+    failure = f"pulumi cannot read the outputs of stack {stack}"
+    arguments = ("stack", "output", "--json", "--stack", stack)
+    outputs = json.loads(workspace.pulumi(folder, project, *arguments, failure=failure))
     if "models" not in outputs:
         raise PlaneError(f"stack {stack} is not deployed\n  fix: run `make up`")
     return outputs

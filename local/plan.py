@@ -8,31 +8,11 @@ import pulumi
 
 from local.recorder import Recorded, Recording, record_stack
 from local.table import table
-from spec import names, source
-from spec.problems import Problem, SpecError
+from spec.stack_file import stack_settings
 
 
 class PlanError(Exception):
     """The program refused its input; the message is for the user."""
-
-
-def stack_settings(project: Path, stack: str) -> dict[str, object]:
-    """The project's own settings in ``Pulumi.<stack>.yaml``.
-
-    Raises:
-        SpecError: the file is missing or not valid YAML.
-    """
-    name = f"Pulumi.{stack}.yaml"
-    found = source.read(project / name, name)
-    config = found.data.get("config", {})
-    problems = list(found.problems)
-    if not isinstance(config, dict):
-        line = found.line(("config",))
-        problems.append(Problem("config", "must hold a mapping of settings", config, file=name, line=line))
-    if problems or not isinstance(config, dict):
-        raise SpecError(problems)
-    prefix = f"{names.PROJECT}:"
-    return {str(k).removeprefix(prefix): v for k, v in config.items() if str(k).startswith(prefix)}
 
 
 def plan(project: Path, stack: str) -> str:
@@ -61,7 +41,8 @@ def _models(recording: Recording) -> str:
         for revision, entry in sorted(model["revisions"].items()):
             objects = [found for found in recording.objects() if (found.model, found.revision) == (name, revision)]
             share = f"{entry['weight']:g} %"
-            rows.append([name, revision, share, model["owner"], _replicas(objects), str(len(objects)), _gpu(objects)])
+            serving = [found for found in objects if found.inputs["metadata"]["name"] == entry["deployment"]]
+            rows.append([name, revision, share, model["owner"], _replicas(serving), str(len(objects)), _gpu(serving)])
     header = ["MODEL", "REVISION", "TRAFFIC", "OWNER", "REPLICAS", "OBJECTS", "GPU RESOURCES EACH"]
     return table(header, rows)
 
@@ -70,6 +51,8 @@ def _replicas(objects: Sequence[Recorded]) -> str:
     for found in objects:
         if found.type.endswith(":HorizontalPodAutoscaler"):
             return f"{found.inputs['spec']['minReplicas']:g} to {found.inputs['spec']['maxReplicas']:g}"
+        if found.type.endswith(":ScaledObject"):
+            return f"{found.inputs['spec']['minReplicaCount']:g} to {found.inputs['spec']['maxReplicaCount']:g}"
     return ", ".join(f"{f.inputs['spec']['replicas']:g}" for f in objects if f.type.endswith(":Deployment"))
 
 

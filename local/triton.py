@@ -1,6 +1,5 @@
 """A real Triton without a GPU, for tests and laptops: the server and Python backend of a wheel, started as rendered."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -14,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from local.toolchain import cache
-from local.toolchain.children import Children
-from local.toolchain.failures import ToolchainError, failed
+from local.toolchain.failures import ToolchainError
+from local.wheels import Wheels, only_on_linux
 
 REQUIREMENTS: Final = Path(__file__).parent / "triton.txt"
 # The server that the wheel carries; it says so when it starts.
@@ -184,53 +182,16 @@ def ensure(report: Callable[[str], None] = print, *, stop: threading.Event | Non
         ToolchainError: it cannot be had here.
     """
     base = _python()
-    found = TritonServer(_folder(base), base)
-    if found.is_complete():
-        return found
-    with cache.locked(report, stop or threading.Event()):
-        cache.remove_leftovers()
-        # Another process may have installed it while this one waited for the lock.
-        if not found.is_complete():
-            _install(found, report)
+    size = "a wheel of 55 MB, 0.3 GB on disk"
+    title = f"Triton {SERVER_VERSION} for CPU"
+    wheels = Wheels("triton", title, SERVER_VERSION, size, REQUIREMENTS, base.executable, (base,))
+    found = TritonServer(wheels.folder, base)
+    wheels.ensure(found.is_complete, report, finish=lambda folder: TritonServer(folder, base).finish(), stop=stop)
     return found
 
 
-def _install(wanted: TritonServer, report: Callable[[str], None]) -> None:
-    target, what = wanted.folder, f"installing Triton {SERVER_VERSION}"
-    report(f"{what} for CPU (once, a wheel of 55 MB, 0.3 GB on disk) in {target}")
-    children = Children()
-    log = cache.cache_root() / "logs" / "triton.log"
-    log.parent.mkdir(exist_ok=True)
-    building = TritonServer(cache.temporary(target.parent, target.name), wanted.base)
-    pip = ("-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-deps", "--quiet", "--no-cache-dir")
-    steps = ((wanted.base.executable, "-m", "venv", building.folder), (building.python, *pip, "-r", REQUIREMENTS))
-    env = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0"}
-    try:
-        for step in steps:
-            status, output = children.run(step, cwd=building.folder, env=env, log=log)
-            if status:
-                raise failed(what, output, log=log)
-        building.finish()
-        cache.remove(target)  # damaged: `is_complete` has refused it
-        building.folder.rename(target)
-    except OSError as error:
-        raise failed(what, str(error), log=log) from error
-    finally:
-        cache.remove(building.folder)
-
-
-def _folder(base: Python) -> Path:
-    digest = hashlib.sha256(repr((REQUIREMENTS.read_text(), base)).encode()).hexdigest()
-    return cache.cache_root() / f"triton-{SERVER_VERSION}-{digest[:12]}"
-
-
 def _python() -> Python:
-    if cache.host() != ("linux", "amd64"):
-        msg = (
-            f"Triton's wheel is for Linux on x86_64, this machine is {'/'.join(cache.host())}\n"
-            "  fix: run what needs a real Triton on such a machine, or in a container of one"
-        )
-        raise ToolchainError(msg)
+    only_on_linux("Triton's wheel", "run what needs a real Triton on such a machine, or in a container of one")
     for name in (sys.executable, *(f"python{version}" for version in PYTHON_VERSIONS)):
         with suppress(OSError, subprocess.SubprocessError):
             done = subprocess.run((name, "-c", _PROBE), capture_output=True, text=True, check=True, timeout=30)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from local.plane.credentials import Credentials
+from local.plane.credentials import FRONT_PROXY, FRONT_PROXY_AUTHORITY, Credentials
 from local.toolchain import Toolchain
 
 NAMES: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
@@ -28,6 +28,18 @@ class Ports:
 
 
 @dataclass(frozen=True)
+class Options:
+    """What one plane does otherwise than another.
+
+    Attributes:
+        autoscaler_seconds: time between two looks of the autoscalers at their metrics, and from which age on a pod
+            counts; None leaves Kubernetes' own, 15 and 30 seconds.
+    """
+
+    autoscaler_seconds: int | None = None
+
+
+@dataclass(frozen=True)
 class Commands:
     """Builds the command line of each process of one plane."""
 
@@ -35,6 +47,7 @@ class Commands:
     credentials: Credentials
     ports: Ports
     data: Path
+    options: Options = Options()
 
     def command(self, name: str) -> list[str]:
         """The command line of a process of ``NAMES``."""
@@ -90,10 +103,28 @@ class Commands:
             f"--service-cluster-ip-range={_SERVICE_ADDRESSES}",
             "--authorization-mode=Node,RBAC",
             "--anonymous-auth=false",
+            *self._aggregation(),
+        ]
+
+    def _aggregation(self) -> list[str]:
+        """What lets another server, such as a metrics adapter, answer for a part of the API."""
+        files = self.credentials
+        return [
+            f"--requestheader-client-ca-file={files.cert(FRONT_PROXY_AUTHORITY)}",
+            f"--requestheader-allowed-names={FRONT_PROXY}",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-username-headers=X-Remote-User",
+            f"--proxy-client-cert-file={files.cert(FRONT_PROXY)}",
+            f"--proxy-client-key-file={files.key(FRONT_PROXY)}",
+            # Nothing here forwards a Service's own address, so the API server goes to the endpoints itself.
+            "--enable-aggregator-routing=true",
         ]
 
     def _controller_manager(self) -> list[str]:
         files = self.credentials
+        seconds = self.options.autoscaler_seconds
+        autoscaler = ("sync-period", "initial-readiness-delay") if seconds else ()
         return [
             str(self.tools.kube_controller_manager),
             f"--kubeconfig={files.kubeconfig('controller-manager')}",
@@ -102,6 +133,7 @@ class Commands:
             "--use-service-account-credentials=false",
             "--leader-elect=false",
             "--secure-port=0",
+            *(f"--horizontal-pod-autoscaler-{name}={seconds}s" for name in autoscaler),
         ]
 
     def _scheduler(self) -> list[str]:

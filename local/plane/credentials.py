@@ -30,6 +30,10 @@ _CLIENTS: Final = (
     ("kwok", "triton-estate-kwok", ("system:masters",)),
     ("etcd-client", "kube-apiserver", ()),
 )
+# Who the API server is to an aggregated API, such as that of a metrics adapter; an authority of its own, because
+# whoever it signs may speak for any user.
+FRONT_PROXY: Final = "front-proxy"
+FRONT_PROXY_AUTHORITY: Final = f"{FRONT_PROXY}-ca"
 KUBECONFIGS: Final = ("admin", "controller-manager", "scheduler", "kwok")
 
 
@@ -73,10 +77,18 @@ def ensure(folder: Path) -> Credentials:
     for name, common_name, groups in _CLIENTS:
         key = ec.generate_private_key(ec.SECP256R1())
         _write_pair(credentials, name, _certificate(common_name, groups, key, authority, authority_key), key)
-    # The authority's key is not kept: nothing else is ever signed. Its certificate comes last, as the sign of a
+    _ensure_front_proxy(credentials)
+    # The authorities' keys are not kept: nothing else is ever signed. This certificate comes last, as the sign of a
     # complete set.
     _write(credentials.cert("ca"), authority.public_bytes(serialization.Encoding.PEM))
     return credentials
+
+
+def _ensure_front_proxy(credentials: Credentials) -> None:
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = _certificate("triton-estate front-proxy CA", (), authority_key, None, authority_key)
+    _write_pair(credentials, FRONT_PROXY, _certificate(FRONT_PROXY, (), key, authority, authority_key), key)
+    _write(credentials.cert(FRONT_PROXY_AUTHORITY), authority.public_bytes(serialization.Encoding.PEM))
 
 
 def write_kubeconfig(credentials: Credentials, name: str, server: str, path: Path) -> None:
@@ -106,11 +118,14 @@ def write_kubeconfig(credentials: Credentials, name: str, server: str, path: Pat
 
 
 def _is_current(credentials: Credentials) -> bool:
-    try:
-        authority = x509.load_pem_x509_certificate(credentials.cert("ca").read_bytes())
-    except (FileNotFoundError, ValueError):
-        return False
-    return authority.not_valid_after_utc - dt.datetime.now(dt.UTC) > _RENEW_BEFORE
+    for name in ("ca", FRONT_PROXY_AUTHORITY):
+        try:
+            authority = x509.load_pem_x509_certificate(credentials.cert(name).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return False
+        if authority.not_valid_after_utc - dt.datetime.now(dt.UTC) <= _RENEW_BEFORE:
+            return False
+    return True
 
 
 def _certificate(

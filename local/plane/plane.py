@@ -9,8 +9,7 @@ from typing import Final
 
 from local import crds
 from local.plane import credentials, nodes, processes, state
-from local.plane.commands import NAMES, Commands, Ports
-from local.plane.credentials import Credentials
+from local.plane.commands import NAMES, Commands, Options, Ports
 from local.plane.errors import PlaneError
 from local.plane.kubectl import Kubectl
 from local.plane.state import Folder, State
@@ -20,6 +19,8 @@ _READY_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
 # Another program may take a port between choosing and binding it.
 _ATTEMPTS: Final = 3
+
+_DEFAULTS: Final = Options()
 
 Report = Callable[[str], None]
 
@@ -43,13 +44,14 @@ class Status:
     expected: bool
 
 
-def up(folder: Folder, tools: Toolchain, report: Report) -> None:
+def up(folder: Folder, tools: Toolchain, report: Report, options: Options = _DEFAULTS) -> None:
     """Start whatever of the plane does not run yet, and wait until it is ready.
 
     Args:
         folder: the plane.
         tools: the tools.
         report: receives what is done.
+        options: what it does otherwise than usual; of no effect where it runs already.
 
     Raises:
         PlaneError: a process ends or does not become ready; everything started here is stopped again.
@@ -65,7 +67,8 @@ def up(folder: Folder, tools: Toolchain, report: Report) -> None:
         folder.log("etcd").parent.mkdir(exist_ok=True)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                _start(folder, tools, files, before.ports, report)
+                ports = state.free_ports(before.ports)
+                _start(folder, Commands(tools, files, ports, folder.data, options), report)
             except _PortTakenError:
                 if attempt == _ATTEMPTS:
                     raise PlaneError("other programs keep taking the chosen ports\n  fix: run it again") from None
@@ -77,13 +80,12 @@ class _PortTakenError(Exception):
     pass
 
 
-def _start(folder: Folder, tools: Toolchain, files: Credentials, last: Ports | None, report: Report) -> None:
-    ports = state.free_ports(last)
+def _start(folder: Folder, commands: Commands, report: Report) -> None:
+    tools, files, ports = commands.tools, commands.credentials, commands.ports
     server = f"https://127.0.0.1:{ports.api}"
     for name in credentials.KUBECONFIGS:
         credentials.write_kubeconfig(files, name, server, files.kubeconfig(name))
     credentials.write_kubeconfig(files, "admin", server, folder.kubeconfig)
-    commands = Commands(tools, files, ports, folder.data)
     kubectl = Kubectl(tools.kubectl, folder.kubeconfig)
     running = State(ports)
     began = time.monotonic()

@@ -12,6 +12,7 @@ from typing import Final
 from local.plane.errors import PlaneError
 from local.plane.state import Folder
 from local.toolchain import Toolchain
+from local.toolchain.versions import PLANE_MARKER
 
 _LANGUAGE_HOST: Final = "pulumi-language-python"
 
@@ -20,6 +21,7 @@ def prepare(folder: Folder, tools: Toolchain) -> None:
     """Lay out tools, plugins and backend; quick when it is done already."""
     for path in (folder.bin, folder.pulumi_home, folder.pulumi_state):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder.bin / PLANE_MARKER).touch()
     for tool in (tools.kubectl, tools.etcd, tools.kube_apiserver, tools.kwok):
         _symlink(tool, folder.bin / tool.name)
     if tools.language_exec is None:
@@ -63,8 +65,23 @@ def select_stack(folder: Folder, project: Path, stack: str) -> None:
     Raises:
         PlaneError: the engine refused, in its own words.
     """
+    pulumi(folder, project, "stack", "select", "--create", stack, failure=f"pulumi cannot select stack {stack}")
+
+
+def pulumi(folder: Folder, project: Path, *arguments: str, failure: str) -> str:
+    """Run the plane's ``pulumi`` on a project and give back what it printed.
+
+    Args:
+        folder: the plane.
+        project: folder of the project.
+        arguments: of pulumi.
+        failure: what is wrong where it refuses, for the user.
+
+    Raises:
+        PlaneError: the engine refused, in its own words.
+    """
     done = subprocess.run(
-        [str(folder.bin / "pulumi"), "stack", "select", "--create", stack, "--non-interactive"],
+        [str(folder.bin / "pulumi"), *arguments, "--non-interactive"],
         cwd=project,
         env=os.environ | environment(folder),
         capture_output=True,
@@ -72,7 +89,8 @@ def select_stack(folder: Folder, project: Path, stack: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise PlaneError(f"pulumi cannot select stack {stack}\n\n{done.stderr or done.stdout}")
+        raise PlaneError(f"{failure}\n\n{done.stderr or done.stdout}")
+    return done.stdout
 
 
 def _sdk_version() -> str:

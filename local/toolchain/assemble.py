@@ -19,6 +19,7 @@ from local.toolchain.children import Children, Stopped
 from local.toolchain.failures import NETWORK, ToolchainError, failed, offline
 from local.toolchain.finding import Found, Missing, find
 from local.toolchain.golang import environment, find_go, install_go
+from local.toolchain.metric_chain import KEDA_CRDS, OPERATOR_CRDS, WITH_TESTS
 from local.toolchain.progress import Progress
 from local.toolchain.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
 
@@ -51,8 +52,26 @@ class Toolchain:
     language_exec: Path | None
 
 
+@dataclass(frozen=True)
+class ToolchainForTests(Toolchain):
+    """Where the plane's tools are, and those that measure and scale on it in tests.
+
+    Attributes:
+        operator_crds: folder of the Prometheus operator's other kinds, without which it does not start.
+        keda_crds: folder of KEDA's kinds.
+    """
+
+    prometheus: Path
+    promtool: Path
+    prometheus_operator: Path
+    operator_crds: Path
+    keda_operator: Path
+    keda_metrics_adapter: Path
+    keda_crds: Path
+
+
 def ensure(report: Callable[[str], None] = print, *, stop: threading.Event | None = None) -> Toolchain:
-    """Finds the tools and builds what lacks.
+    """Finds the plane's tools and builds what lacks.
 
     Args:
         report: receives what is done, line by line.
@@ -62,20 +81,43 @@ def ensure(report: Callable[[str], None] = print, *, stop: threading.Event | Non
         ToolchainError: a tool cannot be had.
         KeyboardInterrupt: Ctrl-C, SIGTERM, or ``stop`` was set; nothing half-built is left.
     """
-    found, missing = find()
+    return _toolchain(_ensure(FAMILIES, report, stop))
+
+
+def ensure_for_tests(
+    report: Callable[[str], None] = print, *, stop: threading.Event | None = None
+) -> ToolchainForTests:
+    """As :func:`ensure`, with the tools that only tests need."""
+    found = _ensure(WITH_TESTS, report, stop)
+    return ToolchainForTests(
+        **vars(_toolchain(found)),
+        prometheus=found["prometheus"].path,
+        promtool=found["promtool"].path,
+        prometheus_operator=found["prometheus-operator"].path,
+        operator_crds=found[OPERATOR_CRDS].path,
+        keda_operator=found["keda-operator"].path,
+        keda_metrics_adapter=found["keda-metrics-adapter"].path,
+        keda_crds=found[KEDA_CRDS].path,
+    )
+
+
+def _ensure(
+    families: Sequence[Family], report: Callable[[str], None], stop: threading.Event | None
+) -> Mapping[str, Found]:
+    found, missing = find(families)
     if missing:
         stop = stop or threading.Event()
         with _interruptible(), cache.locked(report, stop):
             cache.remove_leftovers()
             # Another process may have built them while this one waited for the lock.
-            found, missing = find()
+            found, missing = find(families)
             if missing:
                 _build(missing, report, stop)
-                found, missing = find()
+                found, missing = find(families)
     if missing:
         names = ", ".join(missing)
         raise ToolchainError(f"{names} cannot be found although built\n  fix: remove {tools_folder()} and run again")
-    return _toolchain(found)
+    return found
 
 
 def _toolchain(found: Mapping[str, Found]) -> Toolchain:
@@ -97,7 +139,7 @@ def _toolchain(found: Mapping[str, Found]) -> Toolchain:
 
 def _build(missing: Mapping[str, Missing], report: Callable[[str], None], stop: threading.Event) -> None:
     cores = os.cpu_count() or 1
-    families = [family for family in FAMILIES if any(lack.family is family for lack in missing.values())]
+    families = [family for family in WITH_TESTS if any(lack.family is family for lack in missing.values())]
     for line in announcement(missing, families, cores):
         report(line)
     _check_disk(families)

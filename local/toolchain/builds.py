@@ -156,7 +156,8 @@ def _copy_files(family: Family, shop: Workshop, into: Path) -> None:
 
 def _packages(family: Family, shop: Workshop) -> dict[str, str]:
     tools = [tool.package for tool in family.tools]
-    listed = shop.run(family, "downloading the modules of", "list", "-deps", "-f", _PACKAGE, *tools)
+    how = ("list", *_tags(family), "-deps", "-f", _PACKAGE)
+    listed = shop.run(family, "downloading the modules of", *how, *tools)
     # Lines such as "go: downloading …@v1" are not packages; unsafe has no code.
     return {
         line.partition("@")[0]: line
@@ -185,7 +186,11 @@ def _commands(family: Family, into: Path) -> list[tuple[Sequence[str], str]]:
 def _flags(family: Family) -> list[str]:
     stamps = [f"-X {name}={value}" for name, value in family.stamps.items()]
     compiler = [f"-gcflags={flags}" for flags in (*cache.COMPILER_FLAGS, *family.gcflags)]
-    return [*compiler, f"-ldflags={' '.join([cache.LINKER_FLAGS, *stamps])}"]
+    return [*_tags(family), *compiler, f"-ldflags={' '.join([cache.LINKER_FLAGS, *stamps])}"]
+
+
+def _tags(family: Family) -> list[str]:
+    return [f"-tags={','.join(family.tags)}"] if family.tags else []
 
 
 def _check(family: Family, into: Path) -> None:

@@ -68,6 +68,7 @@ def folder_of(family: Family) -> Path:
         sorted(family.stamps.items()),
         (family.gcflags, COMPILER_FLAGS, GO_FLAGS, LINKER_FLAGS, family.patched_module, family.patches),
         (host(), GO_VERSION),
+        *((family.tags,) if family.tags else ()),
     )
     digest.update(repr(recipe).encode())
     return tools_folder() / f"{family.name}-{family.version}-{digest.hexdigest()[:12]}"

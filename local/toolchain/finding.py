@@ -1,6 +1,6 @@
 """Which tools are there, on PATH or in the cache, and which lack."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,18 +40,18 @@ class Missing:
     reason: str
 
 
-def find() -> tuple[dict[str, Found], dict[str, Missing]]:
-    """Looks for every tool, builds nothing.
+def find(families: Sequence[Family] = FAMILIES) -> tuple[dict[str, Found], dict[str, Missing]]:
+    """Looks for every tool of these families, builds nothing.
 
     Returns:
         By tool name, what is there and what lacks. ``pulumi-language-python-exec`` is in neither where the
         official language host is installed.
     """
-    tools = tuple(tool for family in FAMILIES for tool in family.tools)
+    tools = tuple(tool for family in families for tool in family.tools)
     on_path = _together(candidates(tools, outside=tools_folder()))
     found: dict[str, Found] = {}
     missing: dict[str, Missing] = {}
-    for family in FAMILIES:
+    for family in families:
         folder = finished(family)
         for name in _names(family):
             candidate = on_path.get(name)

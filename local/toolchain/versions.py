@@ -1,5 +1,6 @@
 """Which version a program on PATH is, and whether it fits."""
 
+import mmap
 import os
 import re
 import shutil
@@ -12,6 +13,8 @@ from typing import Final
 
 from local.toolchain.tools import Tool, parse_version
 
+# A file beside the tools of a plane: some of them are copies or hard links, which do not lead back to the cache.
+PLANE_MARKER: Final = ".tools-of-a-plane"
 _ANSWER_SECONDS: Final = 5.0
 # Neither a look for updates nor a toolchain download may happen while a version is asked for.
 _QUIET: Final = {"PULUMI_SKIP_UPDATE_CHECK": "true", "GOTOOLCHAIN": "local"}
@@ -33,19 +36,25 @@ class Candidate:
 
 
 def on_path(name: str, *, outside: Path) -> Iterator[Path]:
-    """Every program of that name on PATH, except those that lie in ``outside``.
+    """Every program of that name on PATH, except those that lie in ``outside`` or in the folder of a plane's tools.
 
     A shell that has the plane's tools on its PATH must not make a tool of the cache, perhaps of another
     version, look like an installed one.
     """
     for folder in dict.fromkeys(os.environ.get("PATH", os.defpath).split(os.pathsep)):
         hit = shutil.which(name, path=folder) if folder else None
-        if hit and not Path(hit).resolve().is_relative_to(outside.resolve()):
+        if hit and not _is_ours(Path(hit), outside):
             yield Path(hit).absolute()
+
+
+def _is_ours(hit: Path, outside: Path) -> bool:
+    return hit.resolve().is_relative_to(outside.resolve()) or hit.with_name(PLANE_MARKER).exists()
 
 
 def version_of(path: Path, tool: Tool) -> str:
     """The version a program reports; empty when it reports none."""
+    if tool.version_module:
+        return _module_version(path, tool.version_module)
     if not tool.version_command:
         return _provider_version(path)
     try:
@@ -89,6 +98,17 @@ def candidates(tools: tuple[Tool, ...], *, outside: Path) -> dict[str, Candidate
     with ThreadPoolExecutor(len(tools)) as pool:
         pairs = zip(tools, pool.map(best, tools), strict=True)
         return {tool.name: candidate for tool, candidate in pairs if candidate}
+
+
+def _module_version(path: Path, module: str) -> str:
+    """The version of a module that a Go program is made of; empty where that is no release."""
+    wanted = rb"\t%s\tv(\d+\.\d+\.\d+)[\t\n]" % re.escape(module).encode()
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            match = re.search(wanted, content)
+            return match[1].decode() if match else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _provider_version(path: Path) -> str:

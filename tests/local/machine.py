@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from local.toolchain import assemble as toolchain
-from local.toolchain import tools
+from local.toolchain import metric_chain, tools
 
 FAKE_GO = """
     import json, os, pathlib, sys, time
@@ -72,6 +72,11 @@ def shell(says: str, status: int = 0) -> str:
     return f"#!/bin/sh\necho '{says}'\nexit {status}\n"
 
 
+def program(tool: tools.Tool, version: str) -> str:
+    """A built tool, which says its version and what it was made of."""
+    return shell(f"v{version}") + f"#\t{tool.version_module}\tv{version}\th1:x=\n"
+
+
 def provider(version: str) -> str:
     assert len(version) == 6
     return python(FAKE_PROVIDER.replace("VERSION", version))
@@ -87,7 +92,8 @@ class Machine:
         self.said: list[str] = []
         self.bin.mkdir()
         stages = {f"kustomize/stage/{path}": "kind: Stage\n" for path in tools._KWOK_STAGES}
-        stages |= {file.source: "kind: CustomResourceDefinition\n" for file in tools.PROMETHEUS_CRDS.files}
+        kinds = (tools.PROMETHEUS_CRDS, metric_chain.PROMETHEUS_OPERATOR_CRDS, metric_chain.KEDA_KINDS)
+        stages |= {file.source: "kind: CustomResourceDefinition\n" for family in kinds for file in family.files}
         schema = "cmd/pulumi-resource-kubernetes/schema.json"
         mapping = "cmd/pulumi-resource-kubernetes/terraform-mapping.json"
         exec_script = f"python/cmd/{tools.LANGUAGE_EXEC}"
@@ -97,7 +103,9 @@ class Machine:
         self.settings: dict[str, Any] = {
             "go": tools.GO_VERSION,
             "files": {**sources, **stages, schema: '{"name": "kubernetes"}', mapping: "{}", exec_script: "# exec\n"},
-            "programs": {tool.name: shell(f"v{family.version}") for family in tools.FAMILIES for tool in family.tools},
+            "programs": {
+                tool.name: program(tool, family.version) for family in metric_chain.WITH_TESTS for tool in family.tools
+            },
         }
         self.change()
 
@@ -111,6 +119,9 @@ class Machine:
         path.write_text(content)
         path.chmod(0o755)
         return path
+
+    def ensure_for_tests(self) -> toolchain.ToolchainForTests:
+        return toolchain.ensure_for_tests(self.said.append)
 
     def ensure(self, **options: Any) -> toolchain.Toolchain:
         return toolchain.ensure(self.said.append, **options)

@@ -10,7 +10,7 @@ from local.plane.errors import PlaneError
 from local.plane.kubectl import Kubectl
 from local.toolchain import Toolchain
 
-KINDS = ("servicemonitors", "podmonitors", "prometheusrules")
+KINDS = ("servicemonitors", "podmonitors", "prometheusrules", "prometheuses", "alertmanagers")
 
 
 def kubectl(folder: Path, says: str, status: int = 0) -> Kubectl:

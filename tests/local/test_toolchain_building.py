@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from local.toolchain import assemble as toolchain
-from local.toolchain import builds, cache, failures, patching, tools
+from local.toolchain import builds, cache, failures, metric_chain, patching, tools
 from tests.conftest import PROJECT
 from tests.local.machine import Machine, fakes, provider, shell, wait_for
 
@@ -42,6 +42,34 @@ class TestBuilding:
         (machine.bin / "go").unlink()
         assert machine.ensure() == first
         assert machine.said == []
+
+    def test_the_plane_needs_nothing_that_measures_on_it(self, machine: Machine) -> None:
+        machine.ensure()
+        assert not re.search(
+            r"keda|prometheus/|cmd/operator", json.dumps([c for c in machine.calls if c[0] == "build"])
+        )
+        assert not any(cache.folder_of(family).exists() for family in metric_chain.TEST_FAMILIES)
+
+    def test_tests_have_more_tools_beside_those_of_the_plane(self, machine: Machine) -> None:
+        plane = machine.ensure()
+        Path(f"{machine.config}.calls").unlink()
+        made = machine.ensure_for_tests()
+        assert vars(plane).items() <= vars(made).items()
+        assert made.keda_metrics_adapter == cache.folder_of(metric_chain.KEDA) / "keda-metrics-adapter"
+        assert made.prometheus_operator.name == "prometheus-operator"
+        assert {path.stem for path in made.keda_crds.iterdir()} >= {"scaledobjects", "triggerauthentications"}
+        kinds = {path.stem for folder in (made.prometheus_crds, made.operator_crds) for path in folder.iterdir()}
+        assert len(kinds) == 10
+        built = [call[call.index("-o") + 2 :] for call in machine.calls if call[0] == "build"]
+        assert ["github.com/kedacore/keda/v2/cmd/adapter"] in built
+        assert not any("k8s.io/kubernetes" in package for packages in built for package in packages)
+
+    def test_build_tags_decide_what_is_downloaded_and_built(self, machine: Machine) -> None:
+        machine.ensure_for_tests()
+        calls = [call for call in machine.calls if call[-1] == "github.com/prometheus/prometheus/cmd/promtool"]
+        assert [call[0] for call in calls] == ["list", "build"]
+        assert all("-tags=remove_all_sd,enable_kubernetes_sd" in call for call in calls)
+        assert len([call for call in machine.calls if any(part.startswith("-tags") for part in call)]) == 2
 
     def test_only_what_lacks_is_built(self, machine: Machine) -> None:
         machine.ensure()
@@ -203,6 +231,7 @@ def test_more_cores_take_less_time() -> None:
 def test_at_most_two_gigabytes_are_left() -> None:
     building, after = toolchain.disk_needed(tools.FAMILIES)
     assert after <= 2000 < building
+    assert toolchain.disk_needed(metric_chain.WITH_TESTS)[1] <= 2500
 
 
 def namedtuple_usage(free: int) -> Any:

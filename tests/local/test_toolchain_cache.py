@@ -44,6 +44,7 @@ class TestCache:
         folders = [cache.folder_of(tools.KWOK)]
         folders.append(cache.folder_of(replace(tools.KWOK, stamps={"a.B": "1"})))
         folders.append(cache.folder_of(replace(tools.KWOK, gcflags=("all=-l",))))
+        folders.append(cache.folder_of(replace(tools.KWOK, tags=("remove_all_sd",))))
         with monkeypatch.context() as patch:
             patch.setattr(cache, "GO_VERSION", "1.99.0")
             folders.append(cache.folder_of(tools.KWOK))

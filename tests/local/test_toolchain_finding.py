@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from local.toolchain import assemble as toolchain
-from local.toolchain import tools, versions
-from tests.local.machine import Machine, provider, shell
+from local.toolchain import metric_chain, tools, versions
+from tests.local.machine import Machine, program, provider, shell
 
 ASK_PROVIDER = versions._provider_version
 
@@ -62,6 +62,12 @@ class TestFinding:
         monkeypatch.setenv("PATH", str(old))
         assert "kwok" in toolchain.find()[1]
 
+    def test_a_copy_in_the_folder_of_a_plane_is_not_an_installed_one(self, machine: Machine) -> None:
+        copy = machine.install("kwok", shell("kwok version 0.7.1"))
+        assert "kwok" in toolchain.find()[0]
+        (copy.parent / versions.PLANE_MARKER).touch()
+        assert "kwok" in toolchain.find()[1]
+
     def test_servers_are_used_only_together(self, machine: Machine) -> None:
         for name in tools.SERVERS:
             machine.install(name, shell("Kubernetes v1.35.2"))
@@ -103,6 +109,16 @@ class TestFinding:
         assert "is 4.24.0" in toolchain.find()[1]["pulumi-resource-kubernetes"].reason
         machine.install("pulumi-resource-kubernetes", shell("no port"))
         assert "does not say" in toolchain.find()[1]["pulumi-resource-kubernetes"].reason
+
+    def test_a_program_without_a_flag_for_it_is_known_by_its_modules(self, machine: Machine) -> None:
+        tool = metric_chain.KEDA.tools[0]
+        path = machine.install(tool.name, program(tool, "2.19.1"))
+        assert toolchain.find(metric_chain.WITH_TESTS)[0][tool.name] == toolchain.Found(path, "2.19.1", "PATH")
+        # A checkout's own build has no release.
+        machine.install(tool.name, shell("v2.21.0") + f"#\t{tool.version_module}\t(devel)\t\n")
+        assert "does not say" in toolchain.find(metric_chain.WITH_TESTS)[1][tool.name].reason
+        machine.install(tool.name, "")
+        assert "does not say" in toolchain.find(metric_chain.WITH_TESTS)[1][tool.name].reason
 
 
 def test_a_version_compares_by_number() -> None:

@@ -1,0 +1,84 @@
+"""The tools that only tests need: what measures and scales in a cluster, as processes of this machine."""
+
+from typing import Final
+
+from local.toolchain.sources import ModuleFile
+from local.toolchain.tools import FAMILIES, OPERATOR_VERSION, Family, Tool, operator_kinds
+
+OPERATOR_CRDS: Final = "prometheus-operator-crds"
+KEDA_CRDS: Final = "keda-crds"
+# Prometheus' programs keep their version here.
+_VERSION: Final = "github.com/prometheus/common/version.Version"
+_PROMETHEUS: Final = "3.16.0"
+_KEDA: Final = "2.21.0"
+_KEDA_MODULE: Final = "github.com/kedacore/keda/v2"
+
+PROMETHEUS: Final = Family(
+    name="prometheus",
+    go="prometheus",
+    version=_PROMETHEUS,
+    module_version="0.316.0",
+    tools=tuple(
+        Tool(name, f"github.com/prometheus/prometheus/cmd/{name}", "3.5.0") for name in ("prometheus", "promtool")
+    ),
+    stamps={_VERSION: _PROMETHEUS},
+    # Discovery in clouds, of which nothing is used here, would take 440 of 730 seconds of processor time.
+    tags=("remove_all_sd", "enable_kubernetes_sd"),
+    seconds=250,
+    disk_building=1800,
+    disk_after=125,
+)
+PROMETHEUS_OPERATOR: Final = Family(
+    name="prometheus-operator",
+    go="prometheus-operator",
+    version=OPERATOR_VERSION,
+    tools=(Tool("prometheus-operator", "github.com/prometheus-operator/prometheus-operator/cmd/operator", "0.83.0"),),
+    stamps={_VERSION: OPERATOR_VERSION},
+    seconds=190,
+    disk_building=1000,
+    disk_after=62,
+)
+PROMETHEUS_OPERATOR_CRDS: Final = Family(
+    name=OPERATOR_CRDS,
+    go="prometheus-operator",
+    version=OPERATOR_VERSION,
+    files=operator_kinds(
+        OPERATOR_CRDS, "alertmanagerconfigs", "probes", "prometheusagents", "scrapeconfigs", "thanosrulers"
+    ),
+    disk_after=3,
+)
+KEDA: Final = Family(
+    name="keda",
+    go="keda",
+    version=_KEDA,
+    tools=tuple(
+        Tool(name, f"{_KEDA_MODULE}/cmd/{package}", "2.17.0", version_module=_KEDA_MODULE)
+        for name, package in (("keda-operator", "operator"), ("keda-metrics-adapter", "adapter"))
+    ),
+    stamps={f"{_KEDA_MODULE}/version.Version": _KEDA},
+    # It speaks to every cloud's queues and databases, of which nothing is called here.
+    gcflags=tuple(
+        f"{path}/...=-l -dwarf=false"
+        for path in ("github.com/aws", "github.com/Azure", "cloud.google.com/go", "google.golang.org/api")
+    ),
+    seconds=730,
+    disk_building=6500,
+    disk_after=285,
+)
+KEDA_KINDS: Final = Family(
+    name=KEDA_CRDS,
+    go="keda",
+    version=_KEDA,
+    files=tuple(
+        ModuleFile(_KEDA_MODULE, f"config/crd/bases/{group}_{kind}.yaml", f"{KEDA_CRDS}/{kind}.yaml")
+        for group, kinds in {
+            "keda.sh": ("scaledobjects", "scaledjobs", "triggerauthentications", "clustertriggerauthentications"),
+            "eventing.keda.sh": ("cloudeventsources", "clustercloudeventsources"),
+        }.items()
+        for kind in kinds
+    ),
+)
+
+# KEDA first: it takes longest.
+TEST_FAMILIES: Final = (KEDA, PROMETHEUS, PROMETHEUS_OPERATOR, PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS)
+WITH_TESTS: Final = (*FAMILIES, *TEST_FAMILIES)
