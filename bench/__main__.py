@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from bench.figure import Figure
+from bench.reaction import reaction
 from local import toolchain
 from local.plane import plane
 from local.plane.state import Folder
@@ -29,38 +30,17 @@ _GIB: Final = 2**30
 _MIB: Final = 2**20
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured figure, smaller is better.
-
-    Attributes:
-        name: what was measured.
-        value: the median of the runs.
-        target: the value not to exceed.
-        unit: of both.
-        note: how it was measured.
-    """
-
-    name: str
-    value: float
-    target: float
-    unit: str
-    note: str
-
-    def row(self) -> list[str]:
-        """A line of the table."""
-        verdict = "ok" if self.value <= self.target else "MISSED"
-        return [self.name, f"{self.value:.1f} {self.unit}", f"<= {self.target:g} {self.unit}", verdict, self.note]
-
-
 def main() -> int:
     """Measure; exit code 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--cold", action="store_true", help="also build the whole toolchain without a cache (minutes)")
+    parser.add_argument("--reaction", action="store_true", help="also the time from load to replicas (Linux, minutes)")
     arguments = parser.parse_args()
     steps: list[Callable[[], Iterator[Figure]]] = [_plane, _make_up, _unit_tests, _disk]
     if arguments.cold:
         steps.insert(0, _cold_toolchain)
+    if arguments.reaction:
+        steps.append(_reaction)
     figures = []
     for step in steps:
         _say(f"measuring: {(step.__doc__ or '').strip()}")
@@ -127,6 +107,11 @@ def _unit_tests() -> Iterator[Figure]:
         "tests/components",
     ]
     yield Figure("unit tests", _seconds(command), 60, "s", "tests/spec and tests/components, one run")
+
+
+def _reaction() -> Iterator[Figure]:
+    """load to changed replicas"""
+    yield reaction(_RUNS, _say)
 
 
 def _disk() -> Iterator[Figure]:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 from spec import names, source
 from spec.estate import EstateSpec
+from spec.exposure import check_addresses, check_mirrors
+from spec.heartbeat import REQUEST_SUFFIX
 from spec.merge import lay_over, merge, reaches
 from spec.model import ModelSpec
 from spec.problems import Problem, SpecError
 from spec.resolve import Model, resolve
 from spec.revisions import revision_specs, written
 from spec.source import Source
+from spec.tokens import check_consumers
 from spec.validation import closest, validate
 
 
@@ -47,6 +50,8 @@ def load(models: Path, settings: Mapping[str, object], stack_file: str) -> Estat
     overrides = estate.models if estate else {}
     problems += _names(sources, overrides, stack_file)
     problems += _clashes(sources, overrides, stack_file)
+    if estate and len(resolved) == len(sources):
+        problems += _together(estate, resolved, sources, stack_file)
     if problems or estate is None:
         raise SpecError(problems)
     return Estate(estate, tuple(resolved))
@@ -61,7 +66,7 @@ def _model_sources(models: Path) -> Iterator[Source]:
         shown = f"{models.name}/{path.name}"
         if path.suffix == ".yaml":
             yield source.read(path, shown)
-        elif path.suffix.lower() in {".yml", ".yaml", ".json"}:
+        elif path.suffix.lower() in {".yml", ".yaml", ".json"} and not path.name.endswith(REQUEST_SUFFIX):
             fix = f"rename it to {path.stem}.yaml"
             problem = Problem("", "model files end in .yaml", path.suffix, ".yaml", fix, file=shown)
             yield Source(shown, {}, problems=(problem,))
@@ -80,6 +85,11 @@ def _model(
     name = str(found.data.get("name"))
     override = estate.models.get(name, {}) if estate else {}
     model, problems = _check(found, lay_over(found.data, override), estate, models)
+    if estate and estate.environment == "prod" and found.data.get("debug") is not None and "debug" not in override:
+        fix = f"take it out here; for as long as it is needed, write models: {{{name}: {{debug: …}}}} in {stack_file}"
+        problem = Problem("debug", "would hold a GPU in prod for a twin that serves nobody", found.data["debug"],
+                          "absent in a model file", fix, file=found.file, line=found.line("debug"))  # fmt: skip
+        return None, [*problems, problem]
     if not problems or not override:
         return model, problems
     alone, own = _check(found, found.data, estate, models)
@@ -130,6 +140,21 @@ def _names(sources: list[Source], overrides: Mapping[str, Mapping[str, object]],
         if name not in seen:
             yield Problem(f"models.{name}", "no model file has this name", name, ", ".join(sorted(seen)),
                           closest(name, list(seen)) or "remove it", file=stack_file)  # fmt: skip
+
+
+def _together(estate: EstateSpec, models: list[Model], sources: list[Source], stack_file: str) -> Iterator[Problem]:
+    """What is wrong with models only beside each other, where each of them is right."""
+    files = {str(found.data.get("name")): found for found in sources}
+    traffic = {model.name: model.spec.traffic for model in models}
+    for name, problem in (*check_addresses(traffic, estate.ingress), *check_mirrors(models)):
+        if reaches(estate.models.get(name, {}), problem.field):
+            yield replace(problem.under(f"models.{name}"), file=stack_file)
+        else:
+            yield replace(problem, file=files[name].file, line=files[name].line(problem.field))
+    if estate.tokens:
+        asked = {model.name: model.needs_token for model in models}
+        for problem in check_consumers(estate.tokens, asked):
+            yield replace(problem.under("tokens"), file=stack_file)
 
 
 def _clashes(

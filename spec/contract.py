@@ -47,16 +47,34 @@ class MirrorEntry(_Part):
     """Copies of requests.
 
     Attributes:
-        to: revision that gets them.
+        to: revision that gets them, where it is one of the model.
+        model: model that gets them, where it is another one.
         percent: share of the requests that is copied.
     """
 
-    to: str
-    percent: int
+    to: str | None = None
+    model: str | None = None
+    percent: int | float
+
+
+class AddressEntry(_Part):
+    """Another way to a model.
+
+    Attributes:
+        http_url: base address of KServe's v2 protocol.
+        http_target: the same as Triton's HTTP client takes it.
+        grpc_target: ``host:port`` for Triton's gRPC client, where it leads to gRPC too.
+        tls: whether these addresses speak TLS.
+    """
+
+    http_url: str
+    http_target: str
+    grpc_target: str | None = None
+    tls: bool
 
 
 class Snippets(_Part):
-    """Ready-made calls, to run inside the cluster.
+    """Ready-made calls, to run where the addresses lead to: without a gateway inside the cluster.
 
     Attributes:
         curl: asks for the model's metadata.
@@ -74,8 +92,15 @@ class ModelEntry(_Part):
         owner: team that answers for it.
         triton_model: its name inside Triton, as requests name it.
         http_url: base address of KServe's v2 protocol.
-        http_target: the same as ``host:port``, as Triton's HTTP client takes it.
+        http_target: the same as ``host[:port][/path]``, as Triton's HTTP client takes it.
         grpc_target: ``host:port`` for Triton's gRPC client.
+        tls: whether these two speak TLS (the clients' ``ssl=True``); absent without a gateway, where they do not.
+        request_headers: names of the headers that a request has to have, over gRPC of the metadata; absent for none.
+            ``authorization`` takes a token with and without ``Bearer `` before it.
+        shared: the model on the host that models share, HTTP only, where the stack has one.
+        internal: the model at the internal gateway, where the stack has one.
+        service: the model's Service, past the gateways: for the models' namespace and the callers that the stack
+            names. Absent without a gateway, where the addresses above are those of the Service.
         ready_url: answers 200 when the model can take requests.
         infer_url: takes inference requests.
         metrics_port: port of Triton's metrics on every pod.
@@ -86,6 +111,8 @@ class ModelEntry(_Part):
         revisions: its revisions by name.
         mirror: copies of requests to a further revision.
         scaling_metrics: name of the custom metric behind each signal that scales the primary revision.
+        debug: command that opens a shell in the debug twin, where the model has one.
+        dashboard: its dashboard, where the stack names a Grafana.
         snippets: ready-made calls.
     """
 
@@ -94,6 +121,11 @@ class ModelEntry(_Part):
     http_url: str
     http_target: str
     grpc_target: str
+    tls: bool | None = None
+    request_headers: list[str] | None = None
+    shared: AddressEntry | None = None
+    internal: AddressEntry | None = None
+    service: AddressEntry | None = None
     ready_url: str
     infer_url: str
     metrics_port: int
@@ -104,6 +136,8 @@ class ModelEntry(_Part):
     revisions: dict[str, RevisionEntry]
     mirror: MirrorEntry | None = None
     scaling_metrics: dict[str, str]
+    debug: str | None = None
+    dashboard: str | None = None
     snippets: Snippets
 
 
@@ -138,12 +172,17 @@ class Contract(_Part):
         contract: version of this document.
         environment: ``dev`` or ``prod``.
         namespace: where the models run.
+        prometheus_url: address of the Prometheus that holds the series of the estate, inside the cluster, where the
+            stack names one.
         models: the models by name.
         gpu_pools: the GPU pools by name.
+        tokens: the token of each consumer by its name, a secret; absent where the stack makes none.
     """
 
     contract: Literal["triton-estate/v1"] = VERSION
     environment: str
     namespace: str
+    prometheus_url: str | None = None
     models: dict[str, ModelEntry]
     gpu_pools: dict[str, GpuPoolEntry]
+    tokens: dict[str, str] | None = None

@@ -2,16 +2,22 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from spec.fields import Cpu, DnsLabel, Image, LabelValue, Memory, PoolName, Spec, mebibytes, refuse
-from spec.gpu import GPU, MigProfile, SharingMode, mig_slices_per_card
+from spec.autoscaler import AutoscalerSpec, check_autoscaler
+from spec.charts import ChartName, ChartPath, check_charts
+from spec.fields import DnsLabel, Image, Spec, refuse, refuse_all
+from spec.gpu_software import GpuSoftwareSpec, check_software
+from spec.ingress import IngressSpec, check_tls, installed_charts
 from spec.monitoring import MonitoringSpec
+from spec.pool import GpuPoolSpec
+from spec.problems import Problem
+from spec.prometheus import prometheus_url
+from spec.tokens import TokensSpec, check_expiry
 
 Environment = Literal["dev", "prod"]
-
-# HAMi registers ten virtual GPUs for each card unless told otherwise (chart value deviceSplitCount).
-_HAMI_SPLIT: Final = 10
+# The engine fills in a default for what a stack leaves out, and it knows no null.
+_OR_EMPTY: Final = BeforeValidator(lambda value: None if value == {} else value)
 
 
 class ClusterSpec(Spec):
@@ -38,106 +44,6 @@ class ClusterSpec(Spec):
         return self
 
 
-class GpuPoolSpec(Spec):
-    """GPU nodes of one kind.
-
-    Attributes:
-        name: pool name, also the value of the node label.
-        provider: ``simulated`` (KWOK nodes that run nothing) or ``existing`` (nodes that carry the label already).
-        nodes: number of nodes.
-        gpus_per_node: cards in each node.
-        gpu_model: product name as GPU feature discovery writes it, e.g. ``NVIDIA-A100-SXM4-80GB``.
-        gpu_memory: memory of one card.
-        sharing: how pods share a card.
-        slices: equal parts of a time-sliced card.
-        mig_profile: the one profile that every card of a MIG pool is cut into.
-        cpu: CPUs of one simulated node.
-        memory: memory of one simulated node.
-        spare_gpus: cards that stay free for rollouts: a model that needs no more than these starts a new replica
-            before an old one ends.
-    """
-
-    name: PoolName
-    provider: Literal["simulated", "existing"] = "simulated"
-    nodes: Annotated[int, Field(ge=1, le=1000)] = 1
-    gpus_per_node: Annotated[int, Field(ge=1, le=16)] = 1
-    gpu_model: LabelValue
-    gpu_memory: Memory
-    sharing: SharingMode = "whole"
-    slices: Annotated[int, Field(ge=2, le=64)] | None = None
-    mig_profile: MigProfile | None = None
-    cpu: Cpu = "32"
-    memory: Memory = "256Gi"
-    spare_gpus: Annotated[int, Field(ge=0, le=16)] = 0
-
-    @model_validator(mode="after")
-    def _sharing_is_complete(self) -> "GpuPoolSpec":
-        if (self.sharing == "timeSlicing") != (self.slices is not None):
-            refuse("slices and sharing: timeSlicing belong together", fix="give both or neither", field="slices")
-        if (self.sharing == "mig") != (self.mig_profile is not None):
-            refuse("migProfile and sharing: mig belong together", fix="give both or neither", field="migProfile")
-        if self.mig_profile and mig_slices_per_card(self.mig_profile, self.gpu_memory) == 0:
-            refuse(
-                f"a card of {self.gpu_memory} holds no such slice",
-                allowed="a profile within gpuMemory",
-                fix="write a smaller profile, or correct gpuMemory",
-                field="migProfile",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _existing_nodes_have_their_size(self) -> "GpuPoolSpec":
-        for name in ("cpu", "memory"):
-            if self.provider == "existing" and name in self.model_fields_set:
-                refuse(
-                    "existing nodes have their own size, which this would not change",
-                    allowed="absent",
-                    fix=f"leave {name} out",
-                    field=name,
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _spare_leaves_cards_for_models(self) -> "GpuPoolSpec":
-        if self.spare_gpus >= self.cards:
-            refuse(
-                f"the pool has {self.cards} cards, and none would be left for a model",
-                allowed=f"0 to {self.cards - 1}",
-                fix="keep fewer cards free, or add nodes",
-                field="spareGpus",
-            )
-        return self
-
-    @property
-    def cards(self) -> int:
-        """Cards in the whole pool."""
-        return self.nodes * self.gpus_per_node
-
-    def node_capacity(self) -> dict[str, str]:
-        """Extended resources that one node of the pool offers."""
-        cards, memory = self.gpus_per_node, mebibytes(self.gpu_memory)
-        match self.sharing:
-            case "whole":
-                return {GPU: str(cards)}
-            case "mig":
-                slices = mig_slices_per_card(self.mig_profile or "", self.gpu_memory)
-                return {f"nvidia.com/mig-{self.mig_profile}": str(cards * slices)}
-            case "timeSlicing":
-                return {f"{GPU}.shared": str(cards * (self.slices or 1))}
-            case "hami":
-                return {
-                    GPU: str(cards * _HAMI_SPLIT),
-                    "nvidia.com/gpucores": str(cards * 100),
-                    "nvidia.com/gpumem": str(cards * memory),
-                    "nvidia.com/gpumem-percentage": str(cards * 100),
-                }
-            case "qgpu":
-                return {
-                    "tencent.com/vcuda-core": str(cards * 100),
-                    "tencent.com/vcuda-memory": str(cards * memory // 256),
-                }
-
-
 class EstateSpec(Spec):
     """All settings of a stack, under the project's namespace in ``Pulumi.<stack>.yaml``.
 
@@ -147,7 +53,12 @@ class EstateSpec(Spec):
         namespace: where the models run.
         image: Triton image of every model that names none.
         gpu_pools: GPU nodes.
+        gpu_software: what of the software on GPU nodes this stack installs.
         monitoring: how Prometheus finds the models.
+        autoscaler: who tells the autoscalers their metrics.
+        ingress: how requests come in; by default no gateway, and models are reached by their Services.
+        tokens: whose tokens the gateways take, for models that ask for one.
+        charts: folders or archives that Helm charts are taken from, by name; by default their own repositories.
         models: per model name, fields that replace those of the model file.
     """
 
@@ -156,7 +67,12 @@ class EstateSpec(Spec):
     namespace: DnsLabel = "serving"
     image: Image = "nvcr.io/nvidia/tritonserver:25.08-py3"
     gpu_pools: list[GpuPoolSpec] = Field(default_factory=list)
+    gpu_software: GpuSoftwareSpec = GpuSoftwareSpec()
     monitoring: MonitoringSpec = MonitoringSpec()
+    autoscaler: AutoscalerSpec = AutoscalerSpec()
+    ingress: Annotated[IngressSpec | None, _OR_EMPTY] = None
+    tokens: Annotated[TokensSpec | None, _OR_EMPTY] = None
+    charts: dict[ChartName, ChartPath] = Field(default_factory=dict)
     models: dict[str, dict[str, object]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -170,3 +86,59 @@ class EstateSpec(Spec):
                 field="gpuPools",
             )
         return self
+
+    @model_validator(mode="after")
+    def _node_groups_have_their_cluster(self) -> "EstateSpec":
+        lost = [index for index, pool in enumerate(self.gpu_pools) if pool.provider == "eks"]
+        if lost and self.cluster.provider == "embedded":
+            message, fix = (
+                "its nodes would join another cluster than this stack's",
+                "write cluster: {provider: existing}",
+            )
+            refuse_all([Problem(f"gpuPools[{index}].provider", message, "eks", "simulated", fix) for index in lost])
+        return self
+
+    @model_validator(mode="after")
+    def _software_serves_something(self) -> "EstateSpec":
+        installed: dict[ChartName, tuple[bool, str]] = {
+            "hami": (self.gpu_software.hami == "managed", "gpuSoftware: {hami: managed}"),
+            "kube-prometheus-stack": (self.monitoring.install_operator, "monitoring: {installOperator: true}"),
+            "keda": (self.autoscaler.installs_keda, "autoscaler: {backend: keda, provider: managed}"),
+            **installed_charts(self.ingress),
+        }
+        embedded = self.cluster.provider == "embedded"
+        problems = [
+            *check_software(self.gpu_software, self.gpu_pools, self.namespace, embedded=embedded),
+            *check_charts(self.charts, installed),
+        ]
+        if problems:
+            refuse_all(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _autoscaler_fits_the_monitoring(self) -> "EstateSpec":
+        if problems := list(check_autoscaler(self.autoscaler, self.monitoring)):
+            refuse_all(problems)
+        return self
+
+    @model_validator(mode="after")
+    def _requests_come_in_safely(self) -> "EstateSpec":
+        problems = []
+        if self.tokens and self.ingress is None:
+            fix = "add ingress: {domain: …}, or leave tokens out"
+            problems.append(Problem("tokens", "no gateway would check them", allowed="absent without ingress", fix=fix))
+        if self.ingress and self.ingress.provider == "managed" and self.cluster.provider == "embedded":
+            message = "the API server would ask Istio's webhooks about each pod, and no pod of the plane answers"
+            fix = "write cluster: {provider: existing}, or ingress: {provider: existing, namespace: …, selector: …}"
+            problems.append(Problem("ingress.provider", message, "managed", "existing", fix))
+        if self.environment == "prod":
+            problems += [problem.under("ingress") for problem in (check_tls(self.ingress) if self.ingress else [])]
+            problems += [problem.under("tokens") for problem in (check_expiry(self.tokens) if self.tokens else [])]
+        if problems:
+            refuse_all(problems)
+        return self
+
+    @property
+    def prometheus_url(self) -> str | None:
+        """Address of the Prometheus that holds the estate's series, None where the stack has none."""
+        return prometheus_url(self.monitoring)

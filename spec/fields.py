@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Wit
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from spec.names import DNS_LABEL, MODEL_NAME_MAX, POOL_NAME_MAX, REVISION_NAME_MAX, suggest_dns_label
+from spec.names import COMPANIONS, DNS_LABEL, MODEL_NAME_MAX, POOL_NAME_MAX, REVISION_NAME_MAX, suggest_dns_label
 from spec.problems import Problem
 
 
@@ -154,8 +154,34 @@ def _label_type(longest: int) -> dict[str, object]:
 
 DnsLabel = Annotated[str, _dns_label(63), WithJsonSchema(_label_type(63))]
 PoolName = Annotated[str, _dns_label(POOL_NAME_MAX), WithJsonSchema(_label_type(POOL_NAME_MAX))]
-RevisionName = Annotated[str, _dns_label(REVISION_NAME_MAX), WithJsonSchema(_label_type(REVISION_NAME_MAX))]
-ModelName = Annotated[str, _dns_label(MODEL_NAME_MAX), WithJsonSchema(_label_type(MODEL_NAME_MAX))]
+
+
+def _not_taken(roles: Sequence[str], *, whole: bool) -> AfterValidator:
+    """Refuses names whose objects would be named as those that stand beside the replicas of another model."""
+
+    def check(value: str) -> str:
+        for role in roles:
+            if value.endswith(f"-{role}") or (whole and value == role):
+                refuse(
+                    f"would be mistaken for the {role} of a model", allowed="another name", fix="choose another name"
+                )
+        return value
+
+    return AfterValidator(check)
+
+
+RevisionName = Annotated[
+    str,
+    _not_taken(COMPANIONS, whole=True),
+    _dns_label(REVISION_NAME_MAX),
+    WithJsonSchema(_label_type(REVISION_NAME_MAX)),
+]
+ModelName = Annotated[
+    str,
+    _not_taken(COMPANIONS, whole=False),
+    _dns_label(MODEL_NAME_MAX),
+    WithJsonSchema(_label_type(MODEL_NAME_MAX)),
+]
 
 
 def _matches(pattern: re.Pattern[str], what: str, allowed: str, example: str) -> BeforeValidator:

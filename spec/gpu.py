@@ -14,6 +14,14 @@ from spec.fields import MEMORY_PATTERN, Memory, Spec, mebibytes, refuse
 
 SharingMode = Literal["whole", "mig", "timeSlicing", "hami", "qgpu"]
 GPU: Final = "nvidia.com/gpu"
+# HAMi's names for a share of a card: percent of its compute, MiB of its memory, percent of its memory.
+GPU_CORES: Final = "nvidia.com/gpucores"
+GPU_MEMORY: Final = "nvidia.com/gpumem"
+GPU_MEMORY_PERCENT: Final = "nvidia.com/gpumem-percentage"
+# Of TKE's gpu-manager: hundredths of a card, blocks of 256 MiB. TKE's qGPU proper (tke.cloud.tencent.com/qgpu-core and
+# qgpu-memory) counts in other units and is not what mode qgpu asks for.
+VCUDA_CORE: Final = "tencent.com/vcuda-core"
+VCUDA_MEMORY: Final = "tencent.com/vcuda-memory"
 _VCUDA_BLOCK_MIB: Final = 256
 _MIG_PROFILE: Final = re.compile(r"^([1-7])g\.([1-9][0-9]{0,2})gb$")
 # An A100, H100, H200 or B200 has seven slices of compute.
@@ -192,11 +200,11 @@ def _hami(request: GpuRequest) -> dict[str, str]:
     percent = _percent(request.fraction) if request.fraction else request.cores
     result = {GPU: str(request.count)}
     if percent is not None:
-        result["nvidia.com/gpucores"] = str(percent)
+        result[GPU_CORES] = str(percent)
     if request.memory:
-        result["nvidia.com/gpumem"] = str(mebibytes(request.memory))
+        result[GPU_MEMORY] = str(mebibytes(request.memory))
     elif request.fraction:
-        result["nvidia.com/gpumem-percentage"] = str(percent)
+        result[GPU_MEMORY_PERCENT] = str(percent)
     return result
 
 
@@ -215,7 +223,7 @@ def _qgpu(request: GpuRequest) -> dict[str, str]:
             allowed="vcuda-core below 100 or a multiple of it",
             fix="leave cores out, or write count: 1",
         )
-    result = {"tencent.com/vcuda-core": str(cores)}
+    result = {VCUDA_CORE: str(cores)}
     if request.memory:
         blocks, rest = divmod(mebibytes(request.memory), _VCUDA_BLOCK_MIB)
         if rest:
@@ -224,7 +232,7 @@ def _qgpu(request: GpuRequest) -> dict[str, str]:
                 allowed="a multiple of 256Mi",
                 fix=f"write memory: {(blocks + 1) * _VCUDA_BLOCK_MIB}Mi",
             )
-        result["tencent.com/vcuda-memory"] = str(blocks * request.count)
+        result[VCUDA_MEMORY] = str(blocks * request.count)
     return result
 
 

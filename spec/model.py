@@ -22,16 +22,20 @@ from spec.fields import (
     refuse,
 )
 from spec.gpu import Gpu
+from spec.heartbeat import HeartbeatSpec
 from spec.monitoring import AlertsSpec
 from spec.names import POOL_LABEL
 from spec.repository import Repository
+from spec.schedule import ScheduleSpec
 from spec.server import ServerOptions
+from spec.traffic import AuthSpec, TrafficSpec
 
 Percent = Annotated[int, Field(ge=1, le=100)]
 # A Kubernetes quantity has no finer steps than thousandths.
 Target = Annotated[float, Field(ge=0.001, le=1_000_000)]
 _LONGEST_LOAD: Final = 24 * 3600
-SIGNALS: Final = ("gpu", "qps", "queue_ms", "cpu", "memory")
+_LONGEST_DEBUG: Final = 7 * 24 * 3600
+SIGNALS: Final = ("gpu", "qps", "queue_ms", "pending", "cpu", "memory")
 
 
 class ResourcesSpec(Spec):
@@ -52,27 +56,31 @@ class ScalingSpec(Spec):
     """How many replicas, and which signals decide.
 
     Attributes:
-        min: fewest replicas; by default 1 in dev and 3 in prod.
+        min: fewest replicas; by default 1 in dev and 3 in prod. 0 needs a ``schedule``, which starts the model again.
         max: most replicas; by default twice (dev) or three times (prod) the fewest. ``min == max`` fixes the number
             and makes no HPA.
-        gpu: wanted GPU utilisation in percent.
+        gpu: wanted GPU utilisation in percent; on a hami pool of the model's own share of the card.
         qps: wanted successful requests per second and replica.
-        queue_ms: wanted queue time per request in milliseconds.
+        queue_ms: wanted queue time per request in milliseconds; of an ensemble that of each step.
+        pending: wanted requests that wait in a replica.
         cpu: wanted CPU use in percent of the request.
         memory: wanted memory use in percent of the request.
         scale_up_stabilization: how long a higher demand must last before replicas are added.
         scale_down_stabilization: how long a lower demand must last before replicas are removed.
+        schedule: times with more replicas; needs ``autoscaler: {backend: keda}`` in the stack.
     """
 
-    min: Annotated[int, Field(ge=1, le=1000)] | None = None
+    min: Annotated[int, Field(ge=0, le=1000)] | None = None
     max: Annotated[int, Field(ge=1, le=1000)] | None = None
     gpu: Percent | None = None
     qps: Target | None = None
     queue_ms: Target | None = None
+    pending: Target | None = None
     cpu: Percent | None = None
     memory: Percent | None = None
     scale_up_stabilization: Duration | None = None
     scale_down_stabilization: Duration | None = None
+    schedule: list[ScheduleSpec] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _max_is_not_below_min(self) -> "ScalingSpec":
@@ -136,6 +144,7 @@ class RevisionSpec(Spec):
         load_time: how long loading may take after the container started.
         scaling: how many replicas.
         alerts: when somebody is told.
+        heartbeat: real requests to every replica; absent for none.
     """
 
     repository: Repository
@@ -154,6 +163,7 @@ class RevisionSpec(Spec):
     load_time: Duration = "300s"
     scaling: ScalingSpec = ScalingSpec()
     alerts: AlertsSpec = AlertsSpec()
+    heartbeat: HeartbeatSpec | None = None
 
     @model_validator(mode="after")
     def _pool_needs_gpu(self) -> Self:
@@ -213,37 +223,24 @@ class RevisionSpec(Spec):
         return self.load == "sync" or (self.load is None and (self.has_config or self.repository.scheme == "pvc"))
 
 
-class MirrorSpec(Spec):
-    """Copies of requests to another revision, whose answers nobody sees.
+class DebugSpec(Spec):
+    """A twin of a replica to look into: same image, repository, configuration, resources and node, but nothing runs.
+
+    It gets no requests and ends by itself. A model file cannot have one in ``prod``; the stack file can.
 
     Attributes:
-        to: the revision that gets the copies.
-        percent: share of the requests that is copied.
+        lifetime: time after which it ends and gives its GPU back.
+        image: another image, such as one with a notebook; by default that of the model.
     """
 
-    to: RevisionName
-    percent: Percent = 100
-
-
-class TrafficSpec(Spec):
-    """How requests are shared out between revisions.
-
-    Attributes:
-        split: weight of each revision in percent; by default all to the only revision.
-        mirror: copies of requests to one more revision.
-        timeout: longest time that a request may take.
-    """
-
-    split: dict[RevisionName, Annotated[int, Field(ge=0, le=100)]] = Field(default_factory=dict)
-    mirror: MirrorSpec | None = None
-    timeout: Duration = "300s"
+    lifetime: Duration = "8h"
+    image: Image | None = None
 
     @model_validator(mode="after")
-    def _weights_add_up(self) -> "TrafficSpec":
-        total = sum(self.split.values())
-        if self.split and total != 100:
-            shown = " + ".join(str(weight) for weight in self.split.values())
-            refuse(f"the weights add up to {total}", allowed=f"100 ({shown})", fix="change one of them", field="split")
+    def _ends_some_day(self) -> "DebugSpec":
+        seconds = duration_seconds(self.lifetime)
+        if not (60 <= seconds <= _LONGEST_DEBUG and seconds % 1 == 0):
+            refuse("not a lifetime", allowed="1m to 168h", fix="write for example 8h", field="lifetime")
         return self
 
 
@@ -255,10 +252,14 @@ class ModelSpec(RevisionSpec):
         owner: team that answers for the model.
         revisions: Deployments of the model by name, each with the fields in which it differs from the file; by default
             one, ``v1``, that differs in nothing.
-        traffic: how requests are shared out between revisions.
+        traffic: how requests reach the model and are shared out between revisions.
+        auth: who may send requests; absent for everybody who reaches the gateway.
+        debug: a twin of a replica of the primary revision to look into; absent for none.
     """
 
     name: ModelName
     owner: LabelValue
     revisions: dict[RevisionName, dict[str, object]] = Field(default_factory=dict)
     traffic: TrafficSpec = TrafficSpec()
+    auth: AuthSpec | None = None
+    debug: DebugSpec | None = None

@@ -7,8 +7,10 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from spec.fields import Duration, LabelKey, LabelValue, Spec, duration_seconds, refuse, refuse_all
+from spec.grafana import GrafanaSpec
 from spec.names import LABEL_DOMAIN
 from spec.problems import Problem
+from spec.prometheus import PrometheusSpec
 from spec.triton import ModelConfig
 
 _URL: Final = re.compile(r"^https?://[^\s?#/]+(/[^\s?#]*)?$")
@@ -45,16 +47,27 @@ class MonitoringSpec(Spec):
         scrape_interval: time between two scrapes.
         runbooks: URL of the folder that holds docs/runbooks for whoever gets an alert; by default an alert names the
             file in this repository.
+        install_operator: installs the Prometheus operator with its kinds and kube-state-metrics, for a cluster that
+            has neither.
+        prometheus: the Prometheus that scrapes, alerts and answers for autoscaling; by default none is made, and
+            nothing asks one. With the operator it comes with the alerts about the platform itself.
+        owner: who is told about the platform; by default ``platform``.
+        grafana: where the dashboards are shown; by default none are made.
     """
 
     operator: bool = True
     labels: dict[LabelKey, LabelValue] = Field(default_factory=lambda: {"release": "kube-prometheus-stack"})
     scrape_interval: Duration = "15s"
     runbooks: FolderUrl | None = None
+    install_operator: bool = False
+    prometheus: PrometheusSpec | None = None
+    owner: LabelValue = "platform"
+    grafana: GrafanaSpec | None = None
 
     @model_validator(mode="after")
     def _nothing_is_ignored_without_the_operator(self) -> "MonitoringSpec":
-        unused = sorted(self.model_fields_set - {"operator"})
+        attached = {"prometheus"} if self.prometheus and self.prometheus.provider == "existing" else set()
+        unused = sorted(self.model_fields_set - {"operator", "grafana"} - attached)
         if not self.operator and unused:
             names = [MonitoringSpec.model_fields[name].alias or name for name in unused]
             refuse_all(
@@ -63,6 +76,28 @@ class MonitoringSpec(Spec):
                     for name in names
                 ]
             )
+        return self
+
+    @model_validator(mode="after")
+    def _owner_has_alerts(self) -> "MonitoringSpec":
+        if "owner" in self.model_fields_set and self.prometheus is None and self.operator:
+            refuse("no alert about the platform is made", allowed="absent without prometheus",
+                   fix="add prometheus: {provider: existing, url: …}, or leave owner out", field="owner")  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
+    def _grafana_has_a_prometheus(self) -> "MonitoringSpec":
+        if self.grafana and self.grafana.provider == "managed" and self.prometheus is None:
+            refuse("a Grafana asks a Prometheus, and the stack names none",
+                   fix="add prometheus: {provider: managed}, or the url of yours with provider: existing",
+                   field="grafana")  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
+    def _labels_select_something(self) -> "MonitoringSpec":
+        if not self.labels and self.prometheus and self.prometheus.provider == "managed":
+            refuse("a Prometheus that selects no label selects every monitor of these namespaces",
+                   allowed="at least one label", fix="leave labels out", field="labels")  # fmt: skip
         return self
 
     @model_validator(mode="after")

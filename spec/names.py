@@ -11,11 +11,18 @@ POOL_LABEL: Final = f"{LABEL_DOMAIN}/node-pool"
 # A label of a Service is a label of its series in Prometheus, see `series_label`.
 MODEL_LABEL: Final = "app.kubernetes.io/instance"
 REVISION_LABEL: Final = "app.kubernetes.io/version"
+PART_OF_LABEL: Final = "app.kubernetes.io/part-of"
 RUNBOOKS: Final = "docs/runbooks"
 
 # Where the estate's own parts run: those that need the node's devices, and those that watch.
 GPU_NAMESPACE: Final = "gpu-system"
 MONITORING_NAMESPACE: Final = "monitoring"
+
+# What stands beside the replicas of a model, and ends the names of its objects.
+HEARTBEAT: Final = "heartbeat"
+REPLICAS: Final = "replicas"
+DEBUG: Final = "debug"
+COMPANIONS: Final = (HEARTBEAT, REPLICAS, DEBUG)
 
 DEFAULT_REVISION: Final = "v1"
 
@@ -48,6 +55,21 @@ def config_map(model: str, revision: str) -> str:
     return f"{workload(model, revision)}-config"
 
 
+def heartbeat(model: str, revision: str) -> str:
+    """Name of the heartbeat of one revision: its Deployment, Service, ConfigMap and NetworkPolicy."""
+    return f"{workload(model, revision)}-{HEARTBEAT}"
+
+
+def replicas(model: str, revision: str) -> str:
+    """Name of the headless Service whose addresses are the replicas of one revision that take requests."""
+    return f"{workload(model, revision)}-{REPLICAS}"
+
+
+def debug(model: str) -> str:
+    """Name of the debug twin of a model: its Pod and NetworkPolicy."""
+    return f"{model}-{DEBUG}"
+
+
 def selector(model: str, revision: str | None = None) -> dict[str, str]:
     """Labels that never change in the life of a model (or of one revision): all that a selector may hold."""
     labels = {"app.kubernetes.io/name": "triton", MODEL_LABEL: model}
@@ -58,10 +80,24 @@ def labels(model: str, owner: str, revision: str | None = None) -> dict[str, str
     """Labels of everything that belongs to a model."""
     return selector(model, revision) | {
         "app.kubernetes.io/component": "inference",
-        "app.kubernetes.io/part-of": PROJECT,
+        PART_OF_LABEL: PROJECT,
         "app.kubernetes.io/managed-by": "pulumi",
         OWNER_LABEL: owner,
     }
+
+
+def companion_labels(role: str, model: str, owner: str, revision: str | None = None) -> dict[str, str]:
+    """Labels of what stands beside the replicas of a model; no selector of replicas matches them."""
+    return (
+        labels(model, owner, revision)
+        | companion_selector(role, model, revision)
+        | {"app.kubernetes.io/component": role}
+    )
+
+
+def companion_selector(role: str, model: str, revision: str | None = None) -> dict[str, str]:
+    """Selects the pods of what stands beside the replicas."""
+    return selector(model, revision) | {"app.kubernetes.io/name": f"triton-{role}"}
 
 
 def series_label(label: str) -> str:
@@ -73,11 +109,11 @@ def estate_labels(component: str) -> dict[str, str]:
     """Labels of what belongs to the estate as a whole."""
     return {
         "app.kubernetes.io/name": component,
-        "app.kubernetes.io/part-of": PROJECT,
+        PART_OF_LABEL: PROJECT,
         "app.kubernetes.io/managed-by": "pulumi",
     }
 
 
-def service_host(model: str, namespace: str) -> str:
-    """DNS name of a model's Service inside the cluster."""
-    return f"{model}.{namespace}.svc.cluster.local"
+def service_host(service: str, namespace: str) -> str:
+    """DNS name of a Service inside the cluster; a model's Service is named as the model."""
+    return f"{service}.{namespace}.svc.cluster.local"

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pydantic_core import PydanticCustomError
 
 from spec import gpu
-from spec.estate import EstateSpec, GpuPoolSpec
+from spec.estate import EstateSpec
 from spec.fields import mebibytes, refuse
 from spec.model import RevisionSpec
+from spec.pool import GpuPoolSpec
 from spec.problems import Problem
 from spec.validation import closest
 
@@ -56,8 +57,12 @@ def _fits_on_a_node(request: gpu.GpuRequest, limits: Mapping[str, str], pool: Gp
             _refuse_size(pool, f"{capacity[resource]} {resource}", wanted)
     if request.mig is None and request.count > pool.gpus_per_node:
         _refuse_size(pool, f"{pool.gpus_per_node} cards", str(request.count))
-    if request.memory and mebibytes(request.memory) > mebibytes(pool.gpu_memory):
-        _refuse_size(pool, f"cards of {pool.gpu_memory}", request.memory)
+    if request.memory and mebibytes(request.memory) > pool.card_mebibytes:
+        _refuse_size(pool, f"cards of {_offered_memory(pool)}", request.memory)
+
+
+def _offered_memory(pool: GpuPoolSpec) -> str:
+    return pool.gpu_memory if pool.memory_scaling == 1 else f"{pool.card_mebibytes}Mi"
 
 
 def _refuse_size(pool: GpuPoolSpec, offered: str, wanted: str) -> None:

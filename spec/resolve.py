@@ -5,11 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spec import triton
-from spec.estate import EstateSpec, GpuPoolSpec
-from spec.fields import TRITON_NAME, TRITON_NAME_FORM
+from spec.beside import read_beside
+from spec.estate import EstateSpec
+from spec.exposure import check_exposure
+from spec.fields import TRITON_NAME, TRITON_NAME_FORM, duration_seconds
+from spec.gpu_software import pod_labels
+from spec.heartbeat import Heartbeat, resolve_heartbeat
 from spec.model import ModelSpec, RevisionSpec
 from spec.monitoring import check_alerts
 from spec.placement import place
+from spec.pool import GpuPoolSpec
 from spec.problems import Problem
 from spec.revisions import check_interfaces, check_traffic, weights
 from spec.scaling import Scaling, resolve_scaling
@@ -31,6 +36,9 @@ class Revision:
         gpu_limits: extended resources of one replica.
         scaling: replicas and signals with the environment's defaults filled in.
         image: the Triton image.
+        timeout: seconds that a request may take at most.
+        heartbeat: real requests to every replica, None for none.
+        pod_labels: labels that the software on the pool's nodes wants of a pod.
     """
 
     model: str
@@ -43,6 +51,9 @@ class Revision:
     gpu_limits: Mapping[str, str]
     scaling: Scaling
     image: str
+    timeout: float
+    heartbeat: Heartbeat | None
+    pod_labels: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,11 @@ class Model:
     def name(self) -> str:
         """Name of the service."""
         return self.spec.name
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether the gateway lets requests through with a token only."""
+        return self.spec.auth is not None and self.spec.auth.token
 
     @property
     def primary(self) -> Revision:
@@ -94,11 +110,12 @@ def resolve(
         for problem in found:
             placed = problem if problem.file or problem in own else problem.under(f"revisions.{name}")
             problems += [] if placed in problems else [placed]
+    problems += check_exposure(spec, [revision.configs.get(revision.triton_name) for revision in resolved], estate)
     if problems:
         return None, problems
     shares = weights(spec.traffic, list(revisions))
-    copied = {spec.traffic.mirror.to} if spec.traffic.mirror else set()
-    serving = {one.name: one for one in resolved if shares[one.name] > 0 or one.name in copied}
+    asked = {found.to for found in (spec.traffic.mirror, spec.traffic.testers) if found}
+    serving = {one.name: one for one in resolved if shares[one.name] > 0 or one.name in asked}
     problems += check_interfaces(
         {name: (one.triton_name, one.configs.get(one.triton_name)) for name, one in serving.items()}
     )
@@ -109,23 +126,41 @@ def _revision(
     model: ModelSpec, name: str, spec: RevisionSpec, estate: EstateSpec, folder: Path
 ) -> tuple[Revision | None, list[Problem]]:
     problems: list[Problem] = []
-    triton_name, configs = _configs(model.name, spec, folder, problems)
+    image = spec.image or estate.image
+    triton_name, configs = _configs(model.name, spec, image, folder, problems)
     pool, gpu_limits = place(spec, estate, problems)
     served = configs.get(triton_name)
     found = check_alerts(spec.alerts, spec.server, served, estate.monitoring)
     problems += [problem.under("alerts") for problem in found]
-    scaling, more = resolve_scaling(spec.scaling, estate.environment, pool)
+    scaling, more = resolve_scaling(spec, estate, pool, triton_name, configs)
     # Whether a GPU signal is right shows on the pool: without one there is another problem to solve first.
     undecided = spec.resources.gpu is not None and pool is None
     problems += [problem.under("scaling") for problem in more if not (undecided and problem.field == "gpu")]
+    heartbeat = resolve_heartbeat(spec.heartbeat, served, folder, problems)
     if problems or scaling is None:
         return None, problems
-    image = spec.image or estate.image
-    return Revision(model.name, model.owner, name, spec, triton_name, configs, pool, gpu_limits, scaling, image), []
+    return (
+        Revision(
+            model.name,
+            model.owner,
+            name,
+            spec,
+            triton_name,
+            configs,
+            pool,
+            gpu_limits,
+            scaling,
+            image,
+            float(duration_seconds(model.traffic.timeout)),
+            heartbeat,
+            pod_labels(estate.gpu_software, pool),
+        ),
+        [],
+    )
 
 
 def _configs(
-    model: str, spec: RevisionSpec, folder: Path, problems: list[Problem]
+    model: str, spec: RevisionSpec, image: str, folder: Path, problems: list[Problem]
 ) -> tuple[str, dict[str, ModelConfig]]:
     served = _config(spec.config, model, "config", folder, problems)
     triton_name = served.name if served is not None else model
@@ -151,7 +186,7 @@ def _configs(
             configs[name] = config
     for name, config in configs.items():
         field = "config" if name == triton_name else f"members.{name}.config"
-        found = triton.check(config, gpu=spec.resources.gpu is not None)
+        found = triton.check(config, gpu=spec.resources.gpu is not None) + triton.check_image(config, image)
         if config.HasField("ensemble_scheduling"):
             others = {member: configs.get(member) for member in (*spec.members, triton_name) if member != name}
             found += triton.check_ensemble(config, others)
@@ -190,20 +225,9 @@ def _config_file(
         others = ", ".join(sorted(key for key in written if key != "file"))
         problems.append(Problem(field, f"file stands beside {others}", fix="keep the file, or the fields"))
         return None
-    if not isinstance(file, str) or Path(file).name != file or file in {"", ".."}:
-        message = "must be the name of a file beside the model file"
-        fix = "put the file beside the model file, and write its bare name"
-        problems.append(Problem(f"{field}.file", message, file, "a file name without folders", fix))
-        return None
-    try:
-        text = (folder / file).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        problems.append(
-            Problem(
-                f"{field}.file", f"cannot be read: {reason}", file, "a text file", f"put {file} into {folder.name}/"
-            )
-        )
+    text, problem = read_beside(file, folder)
+    if text is None:
+        problems += [problem.under(f"{field}.file")] if problem else []
         return None
     config, found = triton.parse_text(text)
     problems += _in_its_file(found, written, field, folder)

@@ -7,9 +7,10 @@ from typing import Final
 from spec import names, triton
 from spec.fields import duration_seconds
 from spec.merge import lay_over, removed_in_vain
-from spec.model import ModelSpec, RevisionSpec, TrafficSpec
+from spec.model import ModelSpec, RevisionSpec
 from spec.problems import Problem
 from spec.source import Source
+from spec.traffic import TrafficSpec
 from spec.triton import ModelConfig
 from spec.validation import closest, validate
 
@@ -84,13 +85,14 @@ def check_traffic(traffic: TrafficSpec, revisions: Sequence[str]) -> Iterator[Pr
         if name not in revisions:
             hint = closest(name, list(revisions)) or "name one of them, or add it under revisions"
             yield Problem(f"split.{name}", "the model has no such revision", name, known, hint)
-    mirror = traffic.mirror
-    if mirror is not None and mirror.to not in revisions:
-        hint = closest(mirror.to, list(revisions)) or "name one of them, or add it under revisions"
-        yield Problem("mirror.to", "the model has no such revision", mirror.to, known, hint)
-    elif mirror is not None and not unknown_weights and weights(traffic, revisions)[mirror.to] > 0:
+    testers, copied = traffic.testers, traffic.mirror.to if traffic.mirror else None
+    for field, name in (("testers.to", testers.to if testers else None), ("mirror.to", copied)):
+        if name is not None and name not in revisions:
+            hint = closest(name, list(revisions)) or "name one of them, or add it under revisions"
+            yield Problem(field, "the model has no such revision", name, known, hint)
+    if copied is not None and copied in revisions and not unknown_weights and weights(traffic, revisions)[copied] > 0:
         message = "gets requests of its own already, a copy of each would reach it twice"
-        yield Problem("mirror.to", message, mirror.to, "a revision of weight 0", f"set traffic.split.{mirror.to} to 0")
+        yield Problem("mirror.to", message, copied, "a revision of weight 0", f"set traffic.split.{copied} to 0")
     if not 1 <= duration_seconds(traffic.timeout) <= _LONGEST_TIMEOUT:
         yield Problem("timeout", "not a timeout", traffic.timeout, "1s to 24h", "write for example 300s")
 

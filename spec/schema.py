@@ -15,6 +15,7 @@ from spec import names
 from spec.contract import Contract
 from spec.estate import EstateSpec
 from spec.model import ModelSpec, RevisionSpec
+from spec.signing import KEYS_SETTING
 from spec.triton import schema as triton_schema
 
 FOLDER: Final = Path(__file__).with_name("schemas")
@@ -55,9 +56,13 @@ def stack_schema() -> dict[str, Any]:
     """Schema of ``Pulumi.<stack>.yaml``: the project's own keys are closed, the engine's are left alone."""
     estate = _schema(EstateSpec)
     definitions = estate.pop("$defs")
+    for name, value in definitions["GatewaySpec"]["properties"].items():  # whose words stand in its own docstring
+        definitions["IngressSpec"]["properties"][name]["description"] = value["description"]
     properties = {f"{names.PROJECT}:{key}": value for key, value in estate["properties"].items()}
     overrides = properties[f"{names.PROJECT}:models"]
     overrides["description"] = "fields that replace those of a model file, by model name; null removes a field"
+    # A secret, which is encrypted in the file: only the program under the engine can read it.
+    allowed = sorted([*properties, f"{names.PROJECT}:{KEYS_SETTING}"])
     return {
         "$schema": _DIALECT,
         "title": "Settings of a stack",
@@ -67,7 +72,7 @@ def stack_schema() -> dict[str, Any]:
                 "type": "object",
                 "required": [f"{names.PROJECT}:environment"],
                 "properties": properties,
-                "propertyNames": {"anyOf": [{"enum": sorted(properties)}, {"not": {"pattern": f"^{names.PROJECT}:"}}]},
+                "propertyNames": {"anyOf": [{"enum": allowed}, {"not": {"pattern": f"^{names.PROJECT}:"}}]},
             }
         },
         "$defs": definitions,

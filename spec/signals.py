@@ -4,7 +4,7 @@ Adapter rules, KEDA triggers, HPA targets, alerts and dashboards all take them f
 
 Sources: Triton's metrics page (counters in microseconds), NVIDIA's dcgm-exporter (``DCGM_FI_DEV_GPU_UTIL`` is 0 to
 100 and absent under MIG, ``DCGM_FI_PROF_GR_ENGINE_ACTIVE`` is 0 to 1), HAMi's monitor (percent of a card for each
-container).
+container, for all its name; HAMi 2.9 renamed series and labels, Project-HAMi/HAMi#1644).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,6 +43,7 @@ class Signal:
         namespace_label: label of the series that names the pod's namespace.
         model_label: label that names the model inside Triton; empty where the series know no model.
         template: the query, ``$matchers`` inside braces, ``$by`` the labels kept, ``$gpu`` and ``$rate`` the windows.
+        older: the same signal as older versions of its exporter tell it; a cluster has one or the other.
     """
 
     field: str
@@ -54,6 +55,7 @@ class Signal:
     pod_label: str = "pod"
     namespace_label: str = "namespace"
     model_label: str = ""
+    older: "Signal | None" = None
 
     def query(self, matchers: Sequence[str], by: Sequence[str], windows: Windows) -> str:
         """PromQL of the signal, one sample for each combination of the labels in ``by``.
@@ -90,16 +92,25 @@ _GPU_MIG: Final = Signal(
     series="DCGM_FI_PROF_GR_ENGINE_ACTIVE",
     template="avg by ($by) (avg_over_time(DCGM_FI_PROF_GR_ENGINE_ACTIVE{$matchers}[$gpu]))",
 )
-_GPU_HAMI: Final = Signal(
+_GPU_HAMI_OLDER: Final = Signal(
     field=_GPU_FIELD,
     metric="container_gpu_usage_hami",
     unit="ratio",
     target_unit=_PERCENT,
     series="Device_utilization_desc_of_container",
-    # A share of the card, not of what the container was given: whoever sets a target has to convert it.
     template="avg by ($by) (avg_over_time(Device_utilization_desc_of_container{$matchers}[$gpu])) / 100",
     pod_label="podname",
     namespace_label="podnamespace",
+)
+_GPU_HAMI: Final = Signal(
+    field=_GPU_FIELD,
+    metric="container_gpu_usage_hami",
+    unit="ratio",
+    target_unit=_PERCENT,
+    series="hami_container_device_utilization_ratio",
+    # A share of the card, not of what the container was given: whoever sets a target has to convert it.
+    template="avg by ($by) (avg_over_time(hami_container_device_utilization_ratio{$matchers}[$gpu])) / 100",
+    older=_GPU_HAMI_OLDER,
 )
 QPS: Final = Signal(
     field="qps",

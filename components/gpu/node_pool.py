@@ -1,5 +1,6 @@
 """GPU nodes of one kind, and the contract between them and whatever runs on them."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import pulumi
@@ -7,22 +8,28 @@ import pulumi_kubernetes as k8s
 
 from components.args import Args
 from spec import names
-from spec.estate import GpuPoolSpec
 from spec.fields import mebibytes
+from spec.pool import GpuPoolSpec
 
-_TAINT_KEY: Final = "nvidia.com/gpu"
-_TAINT_VALUE: Final = "present"
+# By this label HAMi knows its nodes, and NVIDIA's device plugin those that it must leave alone.
+HAMI_LABEL: Final = "gpu"
+HAMI_VALUE: Final = "on"
 # Pods that one node takes; the kubelet's default.
 _PODS: Final = "110"
 
 
 def node_labels(pool: GpuPoolSpec) -> dict[str, str]:
     """Labels of every node of the pool, as GPU feature discovery writes them; ``node_selector`` picks from them."""
-    return node_selector(pool) | {
-        "nvidia.com/gpu.present": "true",
-        "nvidia.com/gpu.product": pool.gpu_model,
-        "nvidia.com/gpu.memory": str(mebibytes(pool.gpu_memory)),
-    }
+    hami = {HAMI_LABEL: HAMI_VALUE} if pool.sharing == "hami" else {}
+    return (
+        node_selector(pool)
+        | hami
+        | {
+            "nvidia.com/gpu.present": "true",
+            "nvidia.com/gpu.product": pool.gpu_model,
+            "nvidia.com/gpu.memory": str(mebibytes(pool.gpu_memory)),
+        }
+    )
 
 
 def node_selector(pool: GpuPoolSpec) -> dict[str, str]:
@@ -30,14 +37,41 @@ def node_selector(pool: GpuPoolSpec) -> dict[str, str]:
     return {names.POOL_LABEL: pool.name}
 
 
-def taint() -> k8s.core.v1.TaintArgs:
-    """What keeps everything else off GPU nodes."""
-    return k8s.core.v1.TaintArgs(key=_TAINT_KEY, value=_TAINT_VALUE, effect="NoSchedule")
+def node_affinity(pools: Iterable[GpuPoolSpec], *, but_hami: bool = False) -> k8s.core.v1.AffinityArgs:
+    """What a DaemonSet writes to run on every node of these pools and on no other.
+
+    Args:
+        pools: at least one.
+        but_hami: leave out nodes that are labelled for HAMi, whatever their pool.
+    """
+    requirement = k8s.core.v1.NodeSelectorRequirementArgs
+    wanted = [requirement(key=names.POOL_LABEL, operator="In", values=[pool.name for pool in pools])]
+    if but_hami:
+        wanted.append(requirement(key=HAMI_LABEL, operator="NotIn", values=[HAMI_VALUE]))
+    return k8s.core.v1.AffinityArgs(
+        node_affinity=k8s.core.v1.NodeAffinityArgs(
+            required_during_scheduling_ignored_during_execution=k8s.core.v1.NodeSelectorArgs(
+                node_selector_terms=[k8s.core.v1.NodeSelectorTermArgs(match_expressions=wanted)]
+            )
+        )
+    )
 
 
-def toleration() -> k8s.core.v1.TolerationArgs:
+def taint(pool: GpuPoolSpec) -> k8s.core.v1.TaintArgs:
+    """What keeps everything else off the nodes of a pool."""
+    key, value, effect = pool.taint_parts
+    return k8s.core.v1.TaintArgs(key=key, value=value, effect=effect)
+
+
+def toleration(pool: GpuPoolSpec) -> k8s.core.v1.TolerationArgs:
     """What a pod writes to be let in."""
-    return k8s.core.v1.TolerationArgs(key=_TAINT_KEY, operator="Equal", value=_TAINT_VALUE, effect="NoSchedule")
+    key, value, effect = pool.taint_parts
+    return k8s.core.v1.TolerationArgs(key=key, operator="Equal", value=value, effect=effect)
+
+
+def tolerations(pools: Iterable[GpuPoolSpec]) -> list[k8s.core.v1.TolerationArgs]:
+    """What a pod writes to be let in by all of these pools, each taint once."""
+    return [toleration(pool) for pool in {pool.taint: pool for pool in pools}.values()]
 
 
 def node_capacity(pool: GpuPoolSpec) -> dict[str, str]:
@@ -54,11 +88,12 @@ class GpuNodePoolArgs(Args):
 class GpuNodePool(pulumi.ComponentResource):
     """The nodes of a pool.
 
-    ``simulated`` makes KWOK Node objects, which accept pods and run nothing. ``existing`` makes nothing: the cluster
-    has nodes with the pool's label and taint.
+    ``simulated`` makes KWOK Node objects, which accept pods and run nothing. ``eks`` makes a managed node group.
+    ``existing`` makes nothing: the cluster has nodes with the pool's label and taint, and with ``gpu=on`` where HAMi
+    shares their cards.
 
     Attributes:
-        nodes: the Node resources, for others to depend on.
+        nodes: the nodes or the node group, for others to depend on.
     """
 
     nodes: list[pulumi.Resource]
@@ -66,8 +101,14 @@ class GpuNodePool(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("triton-estate:gpu:GpuNodePool", name, None, opts)
         pool = args.pool
-        count = pool.nodes if pool.provider == "simulated" else 0
-        self.nodes = [self._simulated_node(f"{pool.name}-{index}", pool) for index in range(count)]
+        self.nodes = []
+        if pool.provider == "simulated":
+            self.nodes += [self._simulated_node(f"{pool.name}-{index}", pool) for index in range(pool.nodes)]
+        elif pool.eks is not None:
+            # The SDK of AWS takes a second to load, which only a stack with such a pool should wait for.
+            from components.gpu import eks_nodes  # noqa: PLC0415
+
+            self.nodes.append(eks_nodes.node_group(pool, pool.eks, node_labels(pool), parent=self))
         self.register_outputs({})
 
     def _simulated_node(self, name: str, pool: GpuPoolSpec) -> k8s.core.v1.Node:
@@ -88,7 +129,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 | {"kubernetes.io/hostname": name, "type": "kwok"},
                 annotations={"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
             ),
-            spec=k8s.core.v1.NodeSpecArgs(taints=[taint()]),
+            spec=k8s.core.v1.NodeSpecArgs(taints=[taint(pool)]),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 transformations=[with_status],

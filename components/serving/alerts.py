@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from components.crds import Rule
+from components.monitoring.alerting import Alert, duration, number, rule
 from components.serving import workload
 from spec import names
 from spec.fields import duration_seconds
@@ -28,16 +28,6 @@ _SCALE_DOWN_SLACK: Final = 300
 
 
 @dataclass(frozen=True)
-class _Alert:
-    name: str
-    severity: str
-    expr: str
-    seconds: int
-    summary: str
-    description: str
-
-
-@dataclass(frozen=True)
 class _Series:
     """Selectors of a revision's series, and the range that a rate needs."""
 
@@ -53,7 +43,7 @@ class _Series:
 
     def rate(self, metric: str, *more: str) -> str:
         """Growth of a counter in a second, for each model of the server."""
-        return f"sum by (model) (rate({self.triton(metric, *more)}[{_duration(self.range)}]))"
+        return f"sum by (model) (rate({self.triton(metric, *more)}[{duration(self.range)}]))"
 
     def kubernetes(self, kind: str, metric: str) -> str:
         """Series of kube-state-metrics, of which the cluster may run several."""
@@ -73,38 +63,27 @@ def rules(revision: Revision, namespace: str, monitoring: MonitoringSpec) -> lis
     """All alerts of a revision."""
     fewest = math.ceil(_SCRAPES * duration_seconds(monitoring.scrape_interval))
     series = _Series(revision, namespace, max(_RANGE_SECONDS, fewest))
-    found = [*_requests(series), *_replicas(series), _missing(series)]
-    return [_rule(alert, series, monitoring.runbooks or names.RUNBOOKS) for alert in found]
+    found = [*_requests(series), *_replicas(series), *_heartbeat(series), _missing(series)]
+    return [_rule(alert, series, monitoring) for alert in found]
 
 
-def _rule(alert: _Alert, series: _Series, runbooks: str) -> Rule:
+def _rule(alert: Alert, series: _Series, monitoring: MonitoringSpec) -> Rule:
     revision = series.revision
-    who = f"{names.workload(revision.model, revision.name)} in {series.namespace}"
-    return Rule(
-        alert=alert.name,
-        expr=alert.expr,
-        for_=_duration(alert.seconds),
-        labels={
-            "severity": alert.severity,
-            "owner": revision.spec.alerts.owner or revision.owner,
-            "namespace": series.namespace,
-            "service": revision.model,
-            "revision": revision.name,
-        },
-        annotations={
-            "summary": f"{who}: {alert.summary}",
-            "description": alert.description,
-            "runbook_url": f"{runbooks}/{alert.name}.md",
-        },
-    )
+    labels = {
+        "owner": revision.spec.alerts.owner or revision.owner,
+        "namespace": series.namespace,
+        "service": revision.model,
+        "revision": revision.name,
+    }
+    return rule(alert, monitoring, labels, f"{names.workload(revision.model, revision.name)} in {series.namespace}")
 
 
-def _requests(series: _Series) -> Iterator[_Alert]:
+def _requests(series: _Series) -> Iterator[Alert]:
     revision, alerts = series.revision, series.revision.spec.alerts
     # A caller that hangs up is no failure of the server. An older Triton writes no reason, which matches as well.
     failed = series.rate("nv_inference_request_failure", 'reason!="CANCELED"')
-    limit = _number(alerts.error_ratio_percent or _ERROR_PERCENT, "0.01")
-    yield _Alert(
+    limit = number(alerts.error_ratio_percent or _ERROR_PERCENT, "0.01")
+    yield Alert(
         "TritonErrorRatio",
         "critical",
         # An idle model has no ratio: the filter drops it, where a floor under the divisor would make it look healthy.
@@ -112,13 +91,13 @@ def _requests(series: _Series) -> Iterator[_Alert]:
         # As long as the range: a lone failure has left the range by then.
         series.range,
         "requests to {{ $labels.model }} fail",
-        f"{{{{ $value | humanizePercentage }}}} of the requests of the last {_duration(series.range)} failed.",
+        f"{{{{ $value | humanizePercentage }}}} of the requests of the last {duration(series.range)} failed.",
     )
     if has_queue_times(revision.spec.server):
         parts = ("input", "infer", "output")
         computed = " + ".join(series.rate(f"nv_inference_compute_{part}_duration_us") for part in parts)
-        limit = _number(alerts.queue_to_compute_percent or _QUEUE_PERCENT, "0.01")
-        yield _Alert(
+        limit = number(alerts.queue_to_compute_percent or _QUEUE_PERCENT, "0.01")
+        yield Alert(
             "TritonQueueTimeHigh",
             "warning",
             f"{series.rate('nv_inference_queue_duration_us')} / ({computed} > 0) > {limit}",
@@ -130,24 +109,24 @@ def _requests(series: _Series) -> Iterator[_Alert]:
         summary = series.triton(
             "nv_inference_request_summary_us", f'model="{revision.triton_name}"', f'quantile="{P99}"'
         )
-        yield _Alert(
+        yield Alert(
             "TritonLatencyP99High",
             "warning",
             # Quantiles of several pods have no mean: the slowest pod counts.
-            f"max by (model) ({summary}) > {_number(alerts.p99_ms, '1000')}",
+            f"max by (model) ({summary}) > {number(alerts.p99_ms, '1000')}",
             series.range,
             "{{ $labels.model }} answers slowly",
             f"One request in a hundred takes {{{{ $value }}}} us or more on a pod; {alerts.p99_ms:g} ms are wanted.",
         )
 
 
-def _replicas(series: _Series) -> Iterator[_Alert]:
+def _replicas(series: _Series) -> Iterator[Alert]:
     revision = series.revision
     scaling, start = revision.scaling, workload.progress_seconds(revision)
     if not scaling.fixed:
         kind = "horizontalpodautoscaler"
         wanted, most = (series.kubernetes(kind, f) for f in ("status_desired_replicas", "spec_max_replicas"))
-        yield _Alert(
+        yield Alert(
             "TritonAtMaxReplicas",
             "warning",
             f"{wanted} >= {most}",
@@ -159,7 +138,7 @@ def _replicas(series: _Series) -> Iterator[_Alert]:
     wanted = series.kubernetes("deployment", "spec_replicas")
     created = series.kubernetes("deployment", "created")
     updated = series.one("deployment", "status_replicas_updated")
-    yield _Alert(
+    yield Alert(
         "TritonNotReady",
         "critical",
         # A new Deployment may take its time; one replica that is replaced in place takes its load time.
@@ -168,34 +147,47 @@ def _replicas(series: _Series) -> Iterator[_Alert]:
         "no replica is ready",
         "Nothing answers requests to this revision.",
     )
-    yield _Alert(
+    yield Alert(
         "TritonNotReady",
         "warning",
         # A rollout that goes on is no trouble: it may lack a replica for as long as it lasts.
-        f"{available} < {wanted} and max(changes({updated}[{_duration(start)}])) == 0",
+        f"{available} < {wanted} and max(changes({updated}[{duration(start)}])) == 0",
         start,
         "replicas are missing",
         "Only {{ $value }} replicas are ready, fewer than asked for.",
     )
 
 
-def _missing(series: _Series) -> _Alert:
+def _heartbeat(series: _Series) -> Iterator[Alert]:
+    if heartbeat := series.revision.heartbeat:
+        yield Alert(
+            "TritonHeartbeatFailing",
+            "critical",
+            f"{series.triton('triton_heartbeat_up')} == 0",
+            # Two rounds in a row: one may meet a replica that is just going.
+            max(math.ceil(2 * heartbeat.every), series.range),
+            "replica {{ $labels.replica }} answers no real request",
+            "It calls itself ready, and the heartbeat gets no answer from it, or an error.",
+        )
+
+
+def _while_wanted(series: _Series, expr: str) -> str:
+    """Where a model may have no replica at all, only what is missing while it should have one."""
+    if series.revision.scaling.min > 0:
+        return expr
+    return f"({expr} and on () {series.kubernetes('deployment', 'spec_replicas')} > 0)"
+
+
+def _missing(series: _Series) -> Alert:
     reported = series.triton("nv_inference_request_success")
     known = series.one("deployment", "status_replicas_available")
-    return _Alert(
+    beating = f" or absent({series.triton('triton_heartbeat_replicas')})" if series.revision.heartbeat else ""
+    return Alert(
         "TritonMetricsMissing",
         "warning",
         # Without series every other alert stays silent.
-        f"absent({reported}) or absent({known})",
+        f"{_while_wanted(series, f'absent({reported})')} or absent({known}){beating}",
         workload.progress_seconds(series.revision),
         "metrics are missing",
-        "Prometheus has no series of this revision from Triton or from kube-state-metrics; its alerts are blind.",
+        "Prometheus lacks series of this revision from Triton, kube-state-metrics or the heartbeat; alerts are blind.",
     )
-
-
-def _number(value: float, factor: str) -> str:
-    return format((Decimal(str(value)) * Decimal(factor)).normalize(), "f")
-
-
-def _duration(seconds: int) -> str:
-    return f"{seconds}s" if seconds % 60 else f"{seconds // 60}m"

@@ -1,6 +1,6 @@
 """Services in front of a model and of each revision, and who may talk to its pods."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -55,37 +55,70 @@ def disruption_budget(revision: Revision, namespace: str) -> k8s.policy.v1.PodDi
     )
 
 
-def network_policy(revision: Revision, namespace: str) -> k8s.networking.v1.NetworkPolicyInitArgs:
-    """In: Triton's ports. Out: DNS, the store and its credentials; nothing else, whatever a request asks for."""
-    tcp = [_port(port) for _, port, _ in runtime.PORTS]
-    egress = [
-        k8s.networking.v1.NetworkPolicyEgressRuleArgs(ports=[_port(_DNS_PORT, "UDP"), _port(_DNS_PORT)]),
-    ]
-    if revision.spec.repository.scheme != "pvc":
-        egress.append(k8s.networking.v1.NetworkPolicyEgressRuleArgs(ports=[_port(_store_port(revision))]))
-        egress.append(
-            k8s.networking.v1.NetworkPolicyEgressRuleArgs(
-                to=[
-                    k8s.networking.v1.NetworkPolicyPeerArgs(ip_block=k8s.networking.v1.IPBlockArgs(cidr=cidr))
-                    for cidr in _IDENTITY_ADDRESSES
-                ],
-                ports=[_port(port) for port in _IDENTITY_PORTS],
-            )
-        )
+def network_policy(
+    revision: Revision,
+    namespace: str,
+    rules: Sequence[k8s.networking.v1.NetworkPolicyIngressRuleArgs] | None = None,
+    egress: Sequence[k8s.networking.v1.NetworkPolicyEgressRuleArgs] = (),
+) -> k8s.networking.v1.NetworkPolicyInitArgs:
+    """In: Triton's ports. Out: DNS, the store and its credentials; nothing else, whatever a request asks for.
+
+    Args:
+        revision: whose pods.
+        namespace: of the revision.
+        rules: who comes in to which ports, None for everybody to all of Triton's.
+        egress: where the pods may go beside that.
+    """
+    return policy(
+        objects.metadata(revision, namespace),
+        names.selector(revision.model, revision.name),
+        ingress=[port for _, port, _ in runtime.PORTS],
+        rules=rules,
+        egress=[*store_egress(revision), *egress],
+    )
+
+
+def policy(
+    metadata: k8s.meta.v1.ObjectMetaArgs,
+    selector: Mapping[str, str],
+    *,
+    ingress: Sequence[int],
+    egress: Sequence[k8s.networking.v1.NetworkPolicyEgressRuleArgs],
+    rules: Sequence[k8s.networking.v1.NetworkPolicyIngressRuleArgs] | None = None,
+) -> k8s.networking.v1.NetworkPolicyInitArgs:
+    """Closes pods to everything but TCP on the ``ingress`` ports (or what ``rules`` say), DNS, and ``egress``."""
+    dns = k8s.networking.v1.NetworkPolicyEgressRuleArgs(ports=[port(_DNS_PORT, "UDP"), port(_DNS_PORT)])
+    ports = [port(number) for number in ingress]
+    anybody = [k8s.networking.v1.NetworkPolicyIngressRuleArgs(ports=ports)] if ports else None
     return k8s.networking.v1.NetworkPolicyInitArgs(
-        metadata=objects.metadata(revision, namespace),
+        metadata=metadata,
         spec=k8s.networking.v1.NetworkPolicySpecArgs(
-            pod_selector=objects.selector(revision),
+            pod_selector=k8s.meta.v1.LabelSelectorArgs(match_labels=dict(selector)),
             policy_types=["Ingress", "Egress"],
-            ingress=[k8s.networking.v1.NetworkPolicyIngressRuleArgs(ports=tcp)],
-            egress=egress,
+            ingress=anybody if rules is None else list(rules),
+            egress=[dns, *egress],
         ),
     )
 
 
+def store_egress(revision: Revision) -> list[k8s.networking.v1.NetworkPolicyEgressRuleArgs]:
+    """To the store of a revision, and to where its credentials come from."""
+    if revision.spec.repository.scheme == "pvc":
+        return []
+    identity = [
+        k8s.networking.v1.NetworkPolicyPeerArgs(ip_block=k8s.networking.v1.IPBlockArgs(cidr=cidr))
+        for cidr in _IDENTITY_ADDRESSES
+    ]
+    return [
+        k8s.networking.v1.NetworkPolicyEgressRuleArgs(ports=[port(_store_port(revision))]),
+        k8s.networking.v1.NetworkPolicyEgressRuleArgs(to=identity, ports=[port(number) for number in _IDENTITY_PORTS]),
+    ]
+
+
+def port(number: int, protocol: str = "TCP") -> k8s.networking.v1.NetworkPolicyPortArgs:
+    """A port of a rule."""
+    return k8s.networking.v1.NetworkPolicyPortArgs(port=number, protocol=protocol)
+
+
 def _store_port(revision: Revision) -> int:
     return urlsplit(revision.spec.repository.endpoint).port or _STORE_PORT
-
-
-def _port(port: int, protocol: str = "TCP") -> k8s.networking.v1.NetworkPolicyPortArgs:
-    return k8s.networking.v1.NetworkPolicyPortArgs(port=port, protocol=protocol)

@@ -32,11 +32,11 @@ def monitor_metadata(model: Model, namespace: str, monitoring: MonitoringSpec) -
 
 
 def service_monitor(model: Model, namespace: str, monitoring: MonitoringSpec) -> ServiceMonitor:
-    """Scrapes each pod once: through the Service of its revision, never through the model's own."""
+    """Scrapes each pod once: through the Service of its revision or heartbeat, never through the model's own."""
     interval = monitoring.scrape_interval
     return ServiceMonitor(
         selector=LabelSelector(
-            match_labels=names.selector(model.name),
+            match_labels={names.MODEL_LABEL: model.name, names.PART_OF_LABEL: names.PROJECT},
             match_expressions=[Requirement(key=names.REVISION_LABEL, operator="Exists")],
         ),
         namespace_selector=NamespaceSelector(match_names=[namespace]),
@@ -69,7 +69,7 @@ def prometheus_rule(revision: Revision, namespace: str, monitoring: MonitoringSp
     return PrometheusRule(groups=[RuleGroup(name=name, rules=alerts.rules(revision, namespace, monitoring))])
 
 
-def scrape_annotations(monitoring: MonitoringSpec) -> dict[str, str] | None:
+def scrape_annotations(monitoring: MonitoringSpec, port: int) -> dict[str, str] | None:
     """Annotations for a Prometheus without operator; a pod has one way to be scraped, so None where it has one."""
     if monitoring.operator:
         return None
@@ -77,5 +77,5 @@ def scrape_annotations(monitoring: MonitoringSpec) -> dict[str, str] | None:
         "prometheus.io/scrape": "true",
         "prometheus.io/scheme": _SCHEME,
         "prometheus.io/path": _PATH,
-        "prometheus.io/port": str(runtime.METRICS_PORT),
+        "prometheus.io/port": str(port),
     }

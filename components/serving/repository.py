@@ -5,6 +5,7 @@ from typing import Final
 import pulumi_kubernetes as k8s
 
 from components import versions
+from components.serving import objects
 from components.serving.runtime import MODELS_PATH
 from spec.repository import Repository
 from spec.resolve import Revision
@@ -34,7 +35,7 @@ def sync_source(repository: Repository) -> str:
     return f"{_CLAIM_PATH}/{repository.path}"
 
 
-def sync_container(revision: Revision, security: k8s.core.v1.SecurityContextArgs) -> k8s.core.v1.ContainerArgs:
+def sync_container(revision: Revision) -> k8s.core.v1.ContainerArgs:
     """The init container that fills the models volume."""
     mounts = [k8s.core.v1.VolumeMountArgs(name=VOLUME, mount_path=MODELS_PATH)]
     if revision.spec.repository.scheme == "pvc":
@@ -54,7 +55,7 @@ def sync_container(revision: Revision, security: k8s.core.v1.SecurityContextArgs
             requests={"cpu": "500m", "memory": "256Mi"}, limits={"memory": "1Gi"}
         ),
         env_from=credentials(revision),
-        security_context=security,
+        security_context=objects.container_security(),
         volume_mounts=mounts,
     )
 

@@ -19,14 +19,24 @@ MODELS_PATH: Final = "/models"
 # Endpoints keep sending for a while after a pod was told to stop: wait first, then let Triton finish what is in
 # flight, and give the kubelet more than the sum of both before it kills.
 DRAIN_SECONDS: Final = 15
-EXIT_TIMEOUT_SECONDS: Final = 30
-GRACE_SECONDS: Final = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 15
+_SHORTEST_EXIT_SECONDS: Final = 30
+_SLACK_SECONDS: Final = 15
 
 _PROBE_PERIOD: Final = 10
 # A Python instance is a process with a region of its own, which begins small and grows with the tensors that pass
 # through it; 64 MiB is what the whole of /dev/shm has in a container without this volume.
 _SHM_PER_PYTHON_PROCESS_MIB: Final = 64
 _SHM_BASE_MIB: Final = 64
+
+
+def exit_timeout_seconds(revision: Revision) -> int:
+    """How long Triton may finish what is in flight: the longest request. It ends at once when nothing is."""
+    return max(_SHORTEST_EXIT_SECONDS, math.ceil(revision.timeout))
+
+
+def grace_seconds(revision: Revision) -> int:
+    """What a pod has between being told to stop and being killed."""
+    return DRAIN_SECONDS + exit_timeout_seconds(revision) + _SLACK_SECONDS
 
 
 def server_arguments(revision: Revision, repository: str) -> list[str]:
@@ -47,7 +57,7 @@ def server_arguments(revision: Revision, repository: str) -> list[str]:
         f"--http-port={HTTP_PORT}",
         f"--grpc-port={GRPC_PORT}",
         f"--metrics-port={METRICS_PORT}",
-        f"--exit-timeout-secs={EXIT_TIMEOUT_SECONDS}",
+        f"--exit-timeout-secs={exit_timeout_seconds(revision)}",
         *arguments(spec.server),
     ]
 

@@ -1,6 +1,7 @@
 """The Deployment of one revision of a model."""
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import pulumi_kubernetes as k8s
@@ -8,18 +9,32 @@ import pulumi_kubernetes as k8s
 from components.gpu import node_pool
 from components.serving import model_config, objects, repository, runtime
 from spec import names
-from spec.estate import GpuPoolSpec
 from spec.fields import duration_seconds, mebibytes
 from spec.gpu import GpuRequest, mig_slices_per_card
+from spec.model import DebugSpec
+from spec.pool import GpuPoolSpec
 from spec.resolve import Revision
 
-_USER: Final = 1000
 # Until a node has booted and pulled the image.
 _BOOT_SECONDS: Final = 600
+_NOTHING_TO_FINISH: Final = 5
 
 
-def deployment(revision: Revision, namespace: str) -> k8s.apps.v1.DeploymentInitArgs:
-    """Build the Deployment; ``replicas`` is absent where an autoscaler owns it."""
+def deployment(
+    revision: Revision,
+    namespace: str,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> k8s.apps.v1.DeploymentInitArgs:
+    """Build the Deployment; ``replicas`` is absent where an autoscaler owns it.
+
+    Args:
+        revision: what runs.
+        namespace: of the revision.
+        labels: further labels of the pods; no selector asks for them.
+        annotations: further annotations of the pods.
+    """
+    pod_labels = names.labels(revision.model, revision.owner, revision.name) | dict(revision.pod_labels)
     return k8s.apps.v1.DeploymentInitArgs(
         metadata=objects.metadata(revision, namespace),
         spec=k8s.apps.v1.DeploymentSpecArgs(
@@ -29,10 +44,10 @@ def deployment(revision: Revision, namespace: str) -> k8s.apps.v1.DeploymentInit
             progress_deadline_seconds=progress_seconds(revision),
             template=k8s.core.v1.PodTemplateSpecArgs(
                 metadata=k8s.meta.v1.ObjectMetaArgs(
-                    labels=names.labels(revision.model, revision.owner, revision.name),
-                    annotations={model_config.HASH_ANNOTATION: model_config.sha256(revision)},
+                    labels=pod_labels | dict(labels or {}),
+                    annotations={model_config.HASH_ANNOTATION: model_config.sha256(revision), **(annotations or {})},
                 ),
-                spec=_pod(revision),
+                spec=pod(revision),
             ),
         ),
     )
@@ -66,7 +81,8 @@ def _cards_of_a_replica(request: GpuRequest, pool: GpuPoolSpec) -> int:
     return request.count
 
 
-def _pod(revision: Revision) -> k8s.core.v1.PodSpecArgs:
+def pod(revision: Revision, debug: DebugSpec | None = None) -> k8s.core.v1.PodSpecArgs:
+    """One replica; with ``debug`` one in which nothing runs, and which ends by itself."""
     spec, pool = revision.spec, revision.pool
     node_labels = (node_pool.node_selector(pool) if pool else {}) | spec.node_selector
     return k8s.core.v1.PodSpecArgs(
@@ -74,22 +90,18 @@ def _pod(revision: Revision) -> k8s.core.v1.PodSpecArgs:
         automount_service_account_token=False,
         service_account_name=spec.credentials.service_account if spec.credentials else None,
         enable_service_links=False,
-        termination_grace_period_seconds=runtime.GRACE_SECONDS,
+        termination_grace_period_seconds=_NOTHING_TO_FINISH if debug else runtime.grace_seconds(revision),
+        restart_policy="Never" if debug else None,
+        active_deadline_seconds=int(duration_seconds(debug.lifetime)) if debug else None,
         priority_class_name=spec.priority,
         node_selector=node_labels or None,
-        tolerations=[node_pool.toleration()] if pool else None,
+        tolerations=[node_pool.toleration(pool)] if pool else None,
         topology_spread_constraints=[
             _spread(revision, key) for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
         ],
-        security_context=k8s.core.v1.PodSecurityContextArgs(
-            run_as_non_root=True,
-            run_as_user=_USER,
-            run_as_group=_USER,
-            fs_group=_USER,
-            seccomp_profile=k8s.core.v1.SeccompProfileArgs(type="RuntimeDefault"),
-        ),
-        init_containers=[repository.sync_container(revision, _locked_down())] if spec.is_synced else None,
-        containers=[_triton(revision)],
+        security_context=objects.pod_security(),
+        init_containers=[repository.sync_container(revision)] if spec.is_synced else None,
+        containers=[_triton(revision, debug)],
         volumes=_volumes(revision),
     )
 
@@ -111,12 +123,11 @@ def _volumes(revision: Revision) -> list[k8s.core.v1.VolumeArgs]:
     if revision.spec.is_synced:
         volumes += repository.volumes(revision)
     if revision.configs:
-        source = k8s.core.v1.ConfigMapVolumeSourceArgs(name=names.config_map(revision.model, revision.name))
-        volumes.append(k8s.core.v1.VolumeArgs(name=model_config.VOLUME, config_map=source))
+        volumes.append(objects.config_map_volume(model_config.VOLUME, names.config_map(revision.model, revision.name)))
     return volumes
 
 
-def _triton(revision: Revision) -> k8s.core.v1.ContainerArgs:
+def _triton(revision: Revision, debug: DebugSpec | None) -> k8s.core.v1.ContainerArgs:
     spec = revision.spec
     mounts = [
         k8s.core.v1.VolumeMountArgs(name="shm", mount_path="/dev/shm"),  # noqa: S108  # a volume, not a shared folder
@@ -126,10 +137,14 @@ def _triton(revision: Revision) -> k8s.core.v1.ContainerArgs:
         mounts.append(k8s.core.v1.VolumeMountArgs(name=repository.VOLUME, mount_path=runtime.MODELS_PATH))
         mounts += model_config.mounts(revision)
     memory = _memory(revision)
+    drain = k8s.core.v1.LifecycleArgs(
+        pre_stop=k8s.core.v1.LifecycleHandlerArgs(sleep=k8s.core.v1.SleepActionArgs(seconds=runtime.DRAIN_SECONDS))
+    )
     return k8s.core.v1.ContainerArgs(
         name="triton",
-        image=revision.image,
-        args=runtime.server_arguments(revision, repository.location(revision)),
+        image=(debug.image if debug else None) or revision.image,
+        command=["sleep", "infinity"] if debug else None,
+        args=None if debug else runtime.server_arguments(revision, repository.location(revision)),
         # Backends write caches to the home folder, and the root file system is read-only.
         env=[k8s.core.v1.EnvVarArgs(name="HOME", value="/tmp"), *_environment(revision)],  # noqa: S108
         env_from=None if spec.is_synced else repository.credentials(revision),
@@ -138,13 +153,11 @@ def _triton(revision: Revision) -> k8s.core.v1.ContainerArgs:
             requests={"cpu": spec.resources.cpu, "memory": memory, **revision.gpu_limits},
             limits={"memory": memory, **revision.gpu_limits},
         ),
-        startup_probe=runtime.startup_probe(revision),
-        readiness_probe=runtime.readiness_probe(revision),
-        liveness_probe=runtime.liveness_probe(),
-        lifecycle=k8s.core.v1.LifecycleArgs(
-            pre_stop=k8s.core.v1.LifecycleHandlerArgs(sleep=k8s.core.v1.SleepActionArgs(seconds=runtime.DRAIN_SECONDS))
-        ),
-        security_context=_locked_down(),
+        startup_probe=None if debug else runtime.startup_probe(revision),
+        readiness_probe=None if debug else runtime.readiness_probe(revision),
+        liveness_probe=None if debug else runtime.liveness_probe(),
+        lifecycle=None if debug else drain,
+        security_context=objects.container_security(),
         volume_mounts=mounts,
     )
 
@@ -162,11 +175,3 @@ def _memory(revision: Revision) -> str:
 def _memory_volume(name: str, mebibytes: int) -> k8s.core.v1.VolumeArgs:
     source = k8s.core.v1.EmptyDirVolumeSourceArgs(medium="Memory", size_limit=f"{mebibytes}Mi")
     return k8s.core.v1.VolumeArgs(name=name, empty_dir=source)
-
-
-def _locked_down() -> k8s.core.v1.SecurityContextArgs:
-    return k8s.core.v1.SecurityContextArgs(
-        allow_privilege_escalation=False,
-        read_only_root_filesystem=True,
-        capabilities=k8s.core.v1.CapabilitiesArgs(drop=["ALL"]),
-    )

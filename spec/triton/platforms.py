@@ -11,10 +11,14 @@ from typing import Final
 from spec.problems import ABSENT, Problem
 from spec.triton.parse import closest
 from spec.triton.proto import ModelConfig
-from spec.triton.values import ENSEMBLE, PLATFORMS, is_ensemble, only_for, wrong_file_name
+from spec.triton.values import ENSEMBLE, PLATFORMS, backend_of, is_ensemble, only_for, wrong_file_name
 
 _KNOWN_BACKENDS: Final = frozenset(PLATFORMS.values())
 _CAPABILITY: Final = re.compile(r"[1-9]\d*\.\d+")
+_STOCK_IMAGE: Final = re.compile(r"nvcr\.io/nvidia/tritonserver:(\d\d)\.(\d\d)-.+")
+_TENSORFLOW: Final = "tensorflow"
+# Release notes of Triton 25.03: the TensorFlow backend is deprecated and no longer in the image.
+_LAST_WITH_TENSORFLOW: Final = (25, 2)
 _NOT_COMPLETED: Final = "tensorflow_graphdef"
 
 
@@ -30,6 +34,19 @@ def check_platform(config: ModelConfig) -> Iterator[Problem]:
                 message = f"Triton cannot complete the {side}s of a {_NOT_COMPLETED} model"
                 fix = f"add {side}: [{{name: …, data_type: …, dims: […]}}]"
                 yield Problem(side, message, ABSENT, f"one {side} or more", fix)
+
+
+def check_image(config: ModelConfig, image: str) -> list[Problem]:
+    """The image has the backend, as far as its name says: NVIDIA's own images dropped TensorFlow."""
+    backend = backend_of(config)
+    stock = _STOCK_IMAGE.fullmatch(image)
+    if backend != _TENSORFLOW or not stock or (int(stock[1]), int(stock[2])) <= _LAST_WITH_TENSORFLOW:
+        return []
+    last = "nvcr.io/nvidia/tritonserver:25.02-py3"
+    message = f"{image} has no TensorFlow backend, the last image that has it is 25.02"
+    fix = f"write image: {last}, name an image of your own that has it, or export the model to ONNX"
+    field, value = ("backend", config.backend) if config.backend else ("platform", config.platform)
+    return [Problem(field, message, value, f"{last} or older, or an image of your own", fix)]
 
 
 def check_files(config: ModelConfig) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ SUMMARIES = "server: {metrics-config: [summary_latencies=true]}\n"
 LIMITS = "alerts: {owner: night-shift, errorRatioPercent: 0.5, queueToComputePercent: 50, p99Ms: 0.25}\n"
 MODELS = {
     "plain": "",
+    "beating": "heartbeat: {}\n",
     "twin": "",
     "fixed": "scaling: {min: 2, max: 2}\n",
     "slow": f"{SUMMARIES}{LIMITS}loadTime: 10m\nscaling: {{max: 4, cpu: 50, scaleDownStabilization: 1h}}\n",

@@ -10,17 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.serving.autoscaling import quantity
-from tests.components.conftest import POOLS, PROD_MODELS, Render
+from tests.components.conftest import POOLS, PROD_MODELS, TENSORS, Render
 
 Renderer = Callable[..., Render]
+ENSEMBLE = f"""\
+config:
+  {{platform: ensemble, {TENSORS}, ensemble_scheduling: {{step: [
+      {{model_name: decode, model_version: -1, input_map: {{x: a}}, output_map: {{y: c}}}},
+      {{model_name: classify, model_version: -1, input_map: {{x: c}}, output_map: {{y: b}}}}]}}}}
+members: {{decode: {{}}, classify: {{}}}}
+scaling: {{max: 5, qps: 5, queueMs: 5, pending: 5}}
+"""
 SCALED = [name for name in PROD_MODELS if name != "fixed"]
 
 
-def pods(name: str, value: str) -> dict[str, Any]:
-    return {
-        "type": "Pods",
-        "pods": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": value}},
-    }
+def pods(name: str, value: str, model: str = "") -> dict[str, Any]:
+    metric: dict[str, Any] = {"name": name} | ({"selector": {"matchLabels": {"model": model}}} if model else {})
+    return {"type": "Pods", "pods": {"metric": metric, "target": {"type": "AverageValue", "averageValue": value}}}
 
 
 def container(name: str, percent: int) -> dict[str, Any]:
@@ -58,11 +64,12 @@ class TestMetrics:
             ("gpu: 60", [pods("container_gpu_usage", "600m")]),
             ("gpu: 100", [pods("container_gpu_usage", "1")]),
             ("gpu: 1", [pods("container_gpu_usage", "10m")]),
-            ("qps: 300", [pods("triton_requests_per_second", "300")]),
-            ("qps: 0.5", [pods("triton_requests_per_second", "500m")]),
-            ("qps: 0.001", [pods("triton_requests_per_second", "1m")]),
-            ("queueMs: 5", [pods("triton_queue_time_per_request_ms", "5")]),
-            ("queueMs: 2.5", [pods("triton_queue_time_per_request_ms", "2500m")]),
+            ("qps: 300", [pods("triton_requests_per_second", "300", "m")]),
+            ("qps: 0.5", [pods("triton_requests_per_second", "500m", "m")]),
+            ("qps: 0.001", [pods("triton_requests_per_second", "1m", "m")]),
+            ("queueMs: 5", [pods("triton_queue_time_per_request_ms", "5", "m")]),
+            ("queueMs: 2.5", [pods("triton_queue_time_per_request_ms", "2500m", "m")]),
+            ("pending: 8", [pods("triton_pending_requests", "8", "m")]),
             ("cpu: 50", [container("cpu", 50)]),
             ("memory: 80", [container("memory", 80)]),
             ("cpu: 50, gpu: 70", [pods("container_gpu_usage", "700m"), container("cpu", 50)]),
@@ -78,13 +85,45 @@ class TestMetrics:
     @pytest.mark.parametrize(
         ("name", "metric"),
         [("five-lines", container("cpu", 70)), ("whole", pods("container_gpu_usage", "700m")),
-         ("sliced", pods("triton_queue_time_per_request_ms", "10")),
-         ("qgpu", pods("triton_queue_time_per_request_ms", "10"))],
+         ("sliced", pods("triton_queue_time_per_request_ms", "10", "sliced")),
+         ("qgpu", pods("triton_queue_time_per_request_ms", "10", "qgpu"))],
     )  # fmt: skip
     def test_without_a_signal_there_is_one_that_fits_the_pool(
         self, name: str, metric: dict[str, Any], prod: Render
     ) -> None:
         assert prod.one("HorizontalPodAutoscaler", f"{name}-v1")["spec"]["metrics"] == [metric]
+
+    @pytest.mark.parametrize(
+        ("pool", "request_", "metric", "value"),
+        [
+            ("whole", "1", "container_gpu_usage", "600m"),
+            ("mig", "{mig: 1g.10gb}", "container_gpu_usage_mig", "600m"),
+            ("hami", "0.5", "container_gpu_usage_hami", "300m"),
+            ("hami", "{cores: 25, memory: 8Gi}", "container_gpu_usage_hami", "150m"),
+        ],
+    )
+    def test_gpu_use_has_the_name_and_the_share_of_the_pools_mode(
+        self, pool: str, request_: str, metric: str, value: str, render: Renderer
+    ) -> None:
+        more = f"resources: {{cpu: 1, memory: 2Gi, gpu: {request_}}}\nscaling: {{max: 5, gpu: 60}}\n"
+        found = render({"m": more}, gpuPools=[one for one in POOLS if one["name"] == pool])
+        assert found.one("HorizontalPodAutoscaler")["spec"]["metrics"] == [pods(metric, value)]
+        assert found.outputs["models"]["m"]["scalingMetrics"] == {"gpu": metric}
+
+    def test_what_waits_for_an_ensemble_waits_in_its_steps(self, render: Renderer) -> None:
+        metrics = render({"m": ENSEMBLE}).one("HorizontalPodAutoscaler")["spec"]["metrics"]
+        asked = {metric["pods"]["metric"]["name"]: metric["pods"]["metric"]["selector"] for metric in metrics}
+        steps = {"matchExpressions": [{"key": "model", "operator": "In", "values": ["decode", "classify"]}]}
+        assert asked == {
+            "triton_requests_per_second": {"matchLabels": {"model": "m"}},
+            "triton_queue_time_per_request_ms": steps,
+            "triton_pending_requests": steps,
+        }
+
+    def test_the_name_inside_triton_is_the_one_that_counts(self, render: Renderer) -> None:
+        more = f"config: {{name: resnet_50, backend: python, {TENSORS}}}\nscaling: {{max: 5, qps: 5}}\n"
+        (metric,) = render({"m": more}).one("HorizontalPodAutoscaler")["spec"]["metrics"]
+        assert metric == pods("triton_requests_per_second", "5", "resnet_50")
 
     @pytest.mark.parametrize("name", SCALED)
     def test_a_container_metric_names_the_container_that_there_is(self, name: str, prod: Render) -> None:

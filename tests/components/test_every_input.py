@@ -7,23 +7,32 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
+from spec.autoscaler import AutoscalerSpec, TlsSpec
+from spec.eks import EksSpec
+from spec.estate import ClusterSpec, EstateSpec
 from spec.fields import Spec
 from spec.gpu import GpuRequest
+from spec.gpu_software import GpuSoftwareSpec
+from spec.grafana import GrafanaSpec
+from spec.heartbeat import HeartbeatSpec
 from spec.merge import merge
 from spec.model import (
     CredentialsSpec,
+    DebugSpec,
     MemberSpec,
-    MirrorSpec,
     ModelSpec,
     ResourcesSpec,
     RevisionSpec,
     ScalingSpec,
-    TrafficSpec,
 )
 from spec.monitoring import AlertsSpec, MonitoringSpec
+from spec.pool import GpuPoolSpec
+from spec.prometheus import AlertmanagerSpec, PrometheusSpec, StorageSpec
+from spec.schedule import ScheduleSpec
 from spec.server import ServerOptions
-from tests.components.conftest import Render
+from spec.traffic import AuthSpec, CookieMatchSpec, ForTestersSpec, HeaderMatchSpec, LimitsSpec, MirrorSpec, TrafficSpec
+from tests.components import exposed
+from tests.components.conftest import REQUEST_FILE, Render
 
 Renderer = Callable[..., Render]
 CONFIG = {
@@ -33,6 +42,10 @@ CONFIG = {
     "output": [{"name": "b", "data_type": "TYPE_FP32", "dims": [3]}],
 }
 CARDS: dict[str, Any] = {"gpuModel": "A100", "gpuMemory": "80Gi", "gpusPerNode": 4}
+GROUP: dict[str, Any] = {
+    "cluster": "a", "nodeRoleArn": "arn:aws:iam::123456789012:role/a", "subnets": ["subnet-00000000"],
+    "instanceType": "g99.xlarge", "min": 1, "max": 3,
+}  # fmt: skip
 POOLS: dict[str, dict[str, Any]] = {
     "whole": {"name": "whole"} | CARDS,
     "spare": {"name": "spare"} | CARDS,
@@ -41,11 +54,14 @@ POOLS: dict[str, dict[str, Any]] = {
     "hami": {"name": "hami", "sharing": "hami"} | CARDS,
     "qgpu": {"name": "qgpu", "sharing": "qgpu"} | CARDS,
     "existing": {"name": "existing", "provider": "existing"} | CARDS,
+    "eks": {"name": "eks", "provider": "eks", "eks": GROUP} | CARDS,
 }
 ON_HAMI = {"resources": {"gpu": {"count": 1, "memory": "8Gi", "cores": 50}}}
 ON_MIG = {"resources": {"gpu": {"mig": "1g.10gb"}}}
-SCALED = {"scaling": {"min": 2, "max": 8, "gpu": 70, "qps": 10, "queueMs": 5, "cpu": 50, "memory": 50,
+SCALED = {"scaling": {"min": 2, "max": 8, "gpu": 70, "qps": 10, "queueMs": 5, "pending": 4, "cpu": 50, "memory": 50,
                       "scaleUpStabilization": "10s", "scaleDownStabilization": "60s"}}  # fmt: skip
+DAY = {"from": "0 9 * * *", "to": "0 21 * * *", "timezone": "UTC", "replicas": 3}
+SCHEDULED = {"scaling": {"min": 2, "max": 8, "cpu": 50, "schedule": [DAY]}}
 HELPER = {"members": {"helper": {"config": CONFIG}}}
 SUMMARIES = {"server": {"metrics-config": ["summary_latencies=true"]}}
 SPLIT = {
@@ -53,6 +69,8 @@ SPLIT = {
     "traffic": {"split": {"v1": 90, "v2": 10}, "mirror": {"to": "v3", "percent": 5}},
 }
 REVISED = {"revisions": {"v1": {}, "v2": {}}, "traffic": {"split": {"v1": 100}}}
+BEATING = {"heartbeat": {"every": "30s", "timeout": "2s"}}
+DEBUGGED = {"debug": {"lifetime": "1h"}}
 MODEL: dict[str, Any] = {"resources": {"cpu": 1, "memory": "2Gi", "gpu": 1}, "config": CONFIG}
 MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     # The spec, its field, the model before (a patch of a whole-GPU model), and the patch that changes the field.
@@ -79,6 +97,13 @@ MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (ModelSpec, "revisions", {}, {"revisions": {"v2": {}}}),
     (ModelSpec, "traffic", {}, {"traffic": {"timeout": "60s"}}),
     (ModelSpec, "alerts", {}, {"alerts": {"owner": "search"}}),
+    (ModelSpec, "heartbeat", {}, {"heartbeat": {}}),
+    (ModelSpec, "debug", {}, {"debug": {}}),
+    (HeartbeatSpec, "every", BEATING, {"heartbeat": {"every": "31s"}}),
+    (HeartbeatSpec, "timeout", BEATING, {"heartbeat": {"timeout": "3s"}}),
+    (HeartbeatSpec, "request", BEATING, {"heartbeat": {"request": REQUEST_FILE}}),
+    (DebugSpec, "lifetime", DEBUGGED, {"debug": {"lifetime": "2h"}}),
+    (DebugSpec, "image", DEBUGGED, {"debug": {"image": "triton:2"}}),
     (AlertsSpec, "owner", {}, {"alerts": {"owner": "search"}}),
     (AlertsSpec, "errorRatioPercent", {}, {"alerts": {"errorRatioPercent": 1}}),
     (AlertsSpec, "queueToComputePercent", {}, {"alerts": {"queueToComputePercent": 50}}),
@@ -90,6 +115,7 @@ MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (TrafficSpec, "timeout", SPLIT, {"traffic": {"timeout": "60s"}}),
     (MirrorSpec, "to", SPLIT, {"traffic": {"mirror": {"to": "v4"}}}),
     (MirrorSpec, "percent", SPLIT, {"traffic": {"mirror": {"percent": 6}}}),
+    *exposed.MODEL_CASES,
     (MemberSpec, "config", HELPER, {"members": {"helper": {"config": {"max_batch_size": 8}}}}),
     (ResourcesSpec, "cpu", {}, {"resources": {"cpu": 2}}),
     (ResourcesSpec, "memory", {}, {"resources": {"memory": "3Gi"}}),
@@ -105,6 +131,11 @@ MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (ScalingSpec, "gpu", SCALED, {"scaling": {"gpu": 71}}),
     (ScalingSpec, "qps", SCALED, {"scaling": {"qps": 10.001}}),
     (ScalingSpec, "queueMs", SCALED, {"scaling": {"queueMs": 5.001}}),
+    (ScalingSpec, "pending", SCALED, {"scaling": {"pending": 4.001}}),
+    (ScalingSpec, "schedule", SCHEDULED, {"scaling": {"schedule": [DAY, DAY | {"replicas": 4}]}}),
+    *((ScheduleSpec, field, SCHEDULED, {"scaling": {"schedule": [DAY | {field: value}]}})
+      for field, value in {"from": "0 8 * * *", "to": "0 22 * * *", "timezone": "Asia/Shanghai",
+                           "replicas": 4}.items()),
     (ScalingSpec, "cpu", SCALED, {"scaling": {"cpu": 51}}),
     (ScalingSpec, "memory", SCALED, {"scaling": {"memory": 51}}),
     (ScalingSpec, "scaleUpStabilization", SCALED, {"scaling": {"scaleUpStabilization": "11s"}}),
@@ -125,8 +156,42 @@ POOL_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("cpu", "whole", {"cpu": 64}),
     ("memory", "whole", {"memory": "512Gi"}),
     ("spareGpus", "whole", {"spareGpus": 1}),
+    ("split", "hami", {"split": 5}),
+    ("memoryScaling", "hami", {"memoryScaling": 1.5}),
+    ("taint", "whole", {"taint": "dedicated=gpu:NoSchedule"}),
+    ("taint", "eks", {"taint": "dedicated=gpu:NoSchedule"}),
+    ("eks", "eks", {"eks": GROUP | {"max": 4}}),
 ]
 EXISTING = {"cluster": {"provider": "existing", "kubeconfig": "/a", "context": "a"}}
+MANAGED = {"cluster": {"provider": "existing"}, "gpuPools": [POOLS["whole"], POOLS["hami"]]}
+ON_EKS = {"cluster": {"provider": "existing"}, "gpuPools": [POOLS["whole"], POOLS["eks"]]}
+EKS_FIELDS: dict[str, Any] = {
+    "cluster": "b", "nodeRoleArn": "arn:aws:iam::123456789012:role/b", "subnets": ["subnet-11111111"],
+    "instanceType": "g98.xlarge", "min": 2, "max": 4, "ami": "AL2023_ARM_64_NVIDIA", "diskGib": 300, "spot": True,
+    "region": "eu-central-1",
+}  # fmt: skip
+WATCHED: dict[str, Any] = {"monitoring": {"prometheus": {"provider": "managed"}}}
+BY_TWO = {"models": {"m": {"scaling": {"gpu": 70, "qps": 5}}}}
+STORED = {"monitoring": {"prometheus": {"storage": {"size": "20Gi"}}}}
+ALERTED = {"monitoring": {"prometheus": {"alertmanager": {"configSecret": "a"}}}}
+PROMETHEUS_FIELDS: dict[str, Any] = {
+    "retention": "16d", "storage": {"size": "20Gi"}, "cpu": 2, "memory": "3Gi", "replicas": 2,
+    "alertmanager": {"configSecret": "a"}, "externalLabels": {"cluster": "eu"},
+}  # fmt: skip
+
+
+def attached(**address: str) -> dict[str, Any]:
+    """A stack with a Prometheus of somebody else."""
+    return {"monitoring": {"prometheus": {"provider": "existing", **address}}}
+
+
+GRAFANA_PROMETHEUS = {"prometheus": {"provider": "existing", "url": "http://prometheus.example.com"}}
+SHOWN = {"monitoring": GRAFANA_PROMETHEUS | {"grafana": {"adminSecret": "a"}}}
+HANDED = {"monitoring": GRAFANA_PROMETHEUS | {"grafana": {"provider": "existing", "url": "https://a.example.com"}}}
+GRAFANA_FIELDS: dict[str, Any] = {
+    "url": "https://b.example.com", "folder": "Other", "labels": {"dashboards": "yes"}, "folderAnnotation": "folder",
+    "namespace": "observe",
+}  # fmt: skip
 ESTATE_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (EstateSpec, "environment", {}, {"environment": "prod"}),
     (EstateSpec, "cluster", {}, {"cluster": {"provider": "existing"}}),
@@ -139,10 +204,47 @@ ESTATE_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (MonitoringSpec, "labels", {}, {"monitoring": {"labels": {"release": "other"}}}),
     (MonitoringSpec, "scrapeInterval", {}, {"monitoring": {"scrapeInterval": "30s"}}),
     (MonitoringSpec, "runbooks", {}, {"monitoring": {"runbooks": "https://example.com/runbooks"}}),
+    (MonitoringSpec, "installOperator", {}, {"monitoring": {"installOperator": True}}),
+    (MonitoringSpec, "prometheus", {}, WATCHED),
+    (MonitoringSpec, "owner", WATCHED, {"monitoring": {"owner": "infra"}}),
+    (PrometheusSpec, "provider", WATCHED, {"monitoring": {"prometheus": {"provider": "existing", "url": "http://a"}}}),
+    *((PrometheusSpec, field, WATCHED, {"monitoring": {"prometheus": {field: value}}})
+      for field, value in PROMETHEUS_FIELDS.items()),
+    (PrometheusSpec, "url", attached(url="http://a"), attached(url="http://b")),
+    (PrometheusSpec, "release", attached(release="a", namespace="a"), attached(release="b")),
+    (PrometheusSpec, "namespace", attached(release="a", namespace="a"), attached(namespace="b")),
+    (StorageSpec, "size", STORED, {"monitoring": {"prometheus": {"storage": {"size": "21Gi"}}}}),
+    (StorageSpec, "storageClass", STORED, {"monitoring": {"prometheus": {"storage": {"storageClass": "fast"}}}}),
+    *((AlertmanagerSpec, field, ALERTED, {"monitoring": {"prometheus": {"alertmanager": {field: value}}}})
+      for field, value in {"configSecret": "b", "replicas": 3, "storage": {"size": "1Gi"}}.items()),
+    (EstateSpec, "autoscaler", WATCHED, {"autoscaler": {"provider": "managed"}}),
+    (AutoscalerSpec, "backend", WATCHED, {"autoscaler": {"backend": "keda"}}),
+    *((AutoscalerSpec, "provider", WATCHED | {"autoscaler": {"backend": backend}},
+       {"autoscaler": {"provider": "managed"}}) for backend in ("adapter", "keda")),
+    *((AutoscalerSpec, field, WATCHED | {"autoscaler": written} | BY_TWO, {"autoscaler": {field: value}})
+      for written in ({"provider": "managed"}, {"backend": "keda"})
+      for field, value in {"gpuWindow": "6m", "rateWindow": "3m"}.items()),
+    *((AutoscalerSpec, field, WATCHED | {"autoscaler": {"provider": "managed"}}, {"autoscaler": {field: value}})
+      for field, value in {"relistInterval": "31s", "tls": {"issuer": "a"}}.items()),
+    (TlsSpec, "issuer", WATCHED | {"autoscaler": {"provider": "managed", "tls": {"issuer": "a"}}},
+     {"autoscaler": {"tls": {"issuer": "b"}}}),
+    (EstateSpec, "gpuSoftware", {}, {"gpuSoftware": {"devicePlugin": "managed"}}),
+    (EstateSpec, "charts", MANAGED | {"gpuSoftware": {"hami": "managed"}}, {"charts": {"hami": "./hami"}}),
+    *((GpuSoftwareSpec, part, MANAGED, {"gpuSoftware": {part: "managed"}})
+      for part in ("devicePlugin", "dcgmExporter", "hami")),
+    *((EksSpec, field, ON_EKS, {"gpuPools": [POOLS["whole"], POOLS["eks"] | {"eks": GROUP | {field: value}}]})
+      for field, value in EKS_FIELDS.items()),
+    (MonitoringSpec, "grafana", {}, HANDED),
+    (GrafanaSpec, "provider", HANDED, {"monitoring": {"grafana": {"provider": "managed", "adminSecret": "a"}}}),
+    (GrafanaSpec, "adminSecret", SHOWN, {"monitoring": {"grafana": {"adminSecret": "b"}}}),
+    (GrafanaSpec, "folder", SHOWN, {"monitoring": {"grafana": {"folder": "Other"}}}),
+    *((GrafanaSpec, field, HANDED, {"monitoring": {"grafana": {field: value}}})
+      for field, value in GRAFANA_FIELDS.items()),
+    *exposed.STACK_CASES,
     (ClusterSpec, "provider", {}, {"cluster": {"provider": "existing"}}),
     (ClusterSpec, "kubeconfig", EXISTING, {"cluster": {"kubeconfig": "/b"}}),
     (ClusterSpec, "context", EXISTING, {"cluster": {"context": "b"}}),
-]
+]  # fmt: skip
 
 
 def state(found: Render) -> str:
@@ -154,12 +256,21 @@ def pools_of(spec: type[Spec], field: str, before: dict[str, Any]) -> dict[str, 
     """A stack in which a case of ``MODEL_CASES`` is possible."""
     pools = ["whole", "spare"] if field == "pool" else ["mig"] if before is ON_MIG else ["whole"]
     pools = ["hami"] if spec is GpuRequest and before is not ON_MIG else pools
-    return {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]}
+    keda = {"autoscaler": {"backend": "keda"}} if before is SCHEDULED else {}
+    gateway = exposed.stack() if (spec, field) in exposed.AT_THE_GATEWAY else {}
+    return {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]} | keda | gateway
 
 
-def differ(render: Renderer, one: dict[str, Any], two: dict[str, Any], settings: dict[str, Any]) -> bool:
-    """Whether two versions of a model file give different estates."""
-    return state(render({"m": lines(one)}, **settings)) != state(render({"m": lines(two)}, **settings))
+def files(spec: type[Spec], field: str, model: dict[str, Any]) -> dict[str, str]:
+    """The model files with which a case of ``MODEL_CASES`` is possible."""
+    others = ("one", "two") if (spec, field) == (MirrorSpec, "model") else ()
+    same = lines(merge(MODEL, {"config": {"name": "m"}}))
+    return {"m": lines(model)} | dict.fromkeys(others, same)
+
+
+def differ(render: Renderer, one: dict[str, str], two: dict[str, str], settings: dict[str, Any]) -> bool:
+    """Whether two versions of model files give different estates."""
+    return state(render(one, **settings)) != state(render(two, **settings))
 
 
 def lines(model: dict[str, Any]) -> str:
@@ -176,10 +287,12 @@ class TestModelFile:
         self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
     ) -> None:
         model = merge(MODEL, before)
-        assert differ(render, model, merge(model, patch), pools_of(spec, field, before))
+        one, two = (files(spec, field, found) for found in (model, merge(model, patch)))
+        assert differ(render, one, two, pools_of(spec, field, before))
 
     def test_the_comparison_sees_no_change_where_there_is_none(self, render: Renderer) -> None:
-        assert not differ(render, MODEL, MODEL | {"loadTime": "300s"}, pools_of(ModelSpec, "loadTime", {}))
+        one, two = (files(ModelSpec, "loadTime", found) for found in (MODEL, MODEL | {"loadTime": "300s"}))
+        assert not differ(render, one, two, pools_of(ModelSpec, "loadTime", {}))
 
     @pytest.mark.parametrize(
         ("field", "before", "patch"),
@@ -191,7 +304,8 @@ class TestModelFile:
         model = merge(MODEL, before) | REVISED
         # The patch of the revision, nulls and all.
         revised = model | {"revisions": {"v1": {}, "v2": patch}}
-        assert differ(render, model, revised, pools_of(ModelSpec, field, before))
+        one, two = (files(ModelSpec, field, found) for found in (model, revised))
+        assert differ(render, one, two, pools_of(ModelSpec, field, before))
 
     @pytest.mark.parametrize(
         "spec",
@@ -201,10 +315,18 @@ class TestModelFile:
             ResourcesSpec,
             GpuRequest,
             ScalingSpec,
+            ScheduleSpec,
             CredentialsSpec,
             TrafficSpec,
             MirrorSpec,
+            ForTestersSpec,
+            HeaderMatchSpec,
+            CookieMatchSpec,
+            LimitsSpec,
+            AuthSpec,
             AlertsSpec,
+            HeartbeatSpec,
+            DebugSpec,
         ],
     )
     def test_no_field_is_left_out(self, spec: type[Spec]) -> None:
@@ -229,9 +351,11 @@ class TestServerOptions:
 class TestStackFile:
     @pytest.mark.parametrize(("spec", "field", "before", "patch"), ESTATE_CASES)
     def test_a_changed_setting_changes_something(
-        self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer
-    ) -> None:
+        self, spec: type[Spec], field: str, before: dict[str, Any], patch: dict[str, Any], render: Renderer,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
         del spec, field
+        monkeypatch.setattr("pulumi.runtime.is_config_secret", lambda _: True)
         settings = merge({"environment": "dev", "gpuPools": [POOLS["whole"], POOLS["spare"]]}, before)
         one, two = (render({"m": lines(MODEL)}, **found) for found in (settings, merge(settings, patch)))
         assert state(one) != state(two)
@@ -241,10 +365,27 @@ class TestStackFile:
         self, field: str, pool: str, patch: dict[str, Any], render: Renderer
     ) -> None:
         del field
-        one, two = (render({}, gpuPools=[found]) for found in (POOLS[pool], POOLS[pool] | patch))
+        cluster = {"provider": "existing"}
+        one, two = (render({}, gpuPools=[found], cluster=cluster) for found in (POOLS[pool], POOLS[pool] | patch))
         assert state(one) != state(two)
 
-    @pytest.mark.parametrize("spec", [EstateSpec, ClusterSpec, MonitoringSpec])
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            EstateSpec,
+            ClusterSpec,
+            AutoscalerSpec,
+            TlsSpec,
+            GpuSoftwareSpec,
+            EksSpec,
+            MonitoringSpec,
+            GrafanaSpec,
+            PrometheusSpec,
+            StorageSpec,
+            AlertmanagerSpec,
+            *dict.fromkeys(spec for spec, _, _, _ in exposed.STACK_CASES if spec is not EstateSpec),
+        ],
+    )
     def test_no_setting_is_left_out(self, spec: type[Spec]) -> None:
         tried = {field for found, field, _, _ in ESTATE_CASES if found is spec}
         assert tried == {field.alias for field in spec.model_fields.values()}

@@ -2,7 +2,9 @@
 
 import pytest
 
+from components.gpu import node_pool
 from tests.components.conftest import POOLS, Render
+from tests.components.gpu_nodes import pool
 
 NAMES = [str(pool["name"]) for pool in POOLS]
 SIMULATED = ["whole", "mig", "sliced", "hami"]
@@ -28,6 +30,11 @@ class TestNodes:
             "kubernetes.io/hostname": f"{name}-0",
         }
         assert expected.items() <= labels.items()
+
+    @pytest.mark.parametrize("name", SIMULATED)
+    def test_one_of_hami_says_so_and_no_other(self, name: str, prod: Render) -> None:
+        labels = prod.one("Node", f"{name}-0")["metadata"]["labels"]
+        assert labels.get("gpu") == ("on" if name == "hami" else None)
 
     @pytest.mark.parametrize("name", SIMULATED)
     def test_one_is_tainted_for_gpu_pods_only(self, name: str, prod: Render) -> None:
@@ -67,3 +74,18 @@ class TestNodes:
         request = prod.request("Node", "whole-0")
         assert list(request.replaceOnChanges) == ["status"]
         assert request.deleteBeforeReplace
+
+
+class TestTaint:
+    def test_every_taint_is_tolerated_once(self) -> None:
+        pools = [pool("whole"), pool("mig"), pool("hami", taint="dedicated=gpu:NoExecute")]
+        found = [(one.key, one.operator, one.value, one.effect) for one in node_pool.tolerations(pools)]
+        assert found == [
+            ("nvidia.com/gpu", "Equal", "present", "NoSchedule"),
+            ("dedicated", "Equal", "gpu", "NoExecute"),
+        ]
+
+    def test_a_pod_tolerates_what_its_nodes_are_tainted_with(self) -> None:
+        dedicated = pool("whole", taint="dedicated=gpu:NoSchedule")
+        taint, toleration = node_pool.taint(dedicated), node_pool.toleration(dedicated)
+        assert (taint.key, taint.value, taint.effect) == (toleration.key, toleration.value, toleration.effect)

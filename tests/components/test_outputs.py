@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from local.plan import stack_settings
 from spec import schema
+from spec.stack_file import stack_settings
 from tests.components.conftest import POOLS, PROD_MODELS, ROOT, Render, run
 
 Renderer = Callable[..., Render]
@@ -50,6 +50,8 @@ class TestShape:
             "metricsUrl": f"http://{host}:8002/metrics",
             "readyUrl": f"http://{host}:8000/v2/models/inception_graphdef/ready",
             "inferUrl": f"http://{host}:8000/v2/models/inception_graphdef/infer",
+            "dashboard": "http://grafana.monitoring.svc.cluster.local:3000/d/triton-estate-model/model"
+            "?var-model=inception-graphdef&var-triton_model=inception_graphdef&var-namespace=serving",
             "snippets": {
                 "curl": f"curl http://{host}:8000/v2/models/inception_graphdef",
                 "python": "import tritonclient.http\n"
@@ -217,6 +219,12 @@ class TestTraffic:
 
     def test_without_copies_there_is_no_such_key(self, prod: Render) -> None:
         assert "mirror" not in prod.outputs["models"]["five-lines"]
+
+    def test_the_dashboard_is_told_where_there_is_one(self, render: Renderer) -> None:
+        grafana = {"provider": "existing", "url": "https://grafana.example.com"}
+        found = render({"m": SPLIT}, monitoring={"grafana": grafana}).outputs
+        assert found["models"]["m"]["dashboard"].startswith("https://grafana.example.com/d/triton-estate-model/")
+        assert mistakes(found) == []
 
     def test_the_longest_time_of_a_request_is_told(self, render: Renderer) -> None:
         assert render({"m": "traffic: {timeout: 60s}\n"}).outputs["models"]["m"]["timeout"] == "60s"

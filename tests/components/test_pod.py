@@ -33,7 +33,7 @@ class TestStart:
             "--http-port=8000",
             "--grpc-port=8001",
             "--metrics-port=8002",
-            "--exit-timeout-secs=30",
+            "--exit-timeout-secs=300",
             "--log-verbose=1",
             "--metrics-config=a=1",
             "--metrics-config=b=2",
@@ -101,6 +101,12 @@ class TestEnd:
         drain = container["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert drain >= 15
         assert pod["terminationGracePeriodSeconds"] >= drain + exit_timeout + 5
+
+    @pytest.mark.parametrize(("timeout", "seconds"), [("10s", 30), ("60s", 60), ("90500ms", 91), ("1h", 3600)])
+    def test_the_longest_request_may_end(self, timeout: str, seconds: int, render: Callable[..., Render]) -> None:
+        found = render({"m": f"traffic: {{timeout: {timeout}}}\n"})
+        assert f"--exit-timeout-secs={seconds}" in found.triton()["args"]
+        assert found.pod()["terminationGracePeriodSeconds"] == 15 + seconds + 15
 
     def test_the_drain_needs_no_shell_in_the_image(self, prod: Render) -> None:
         assert list(prod.triton("five-lines-v1")["lifecycle"]["preStop"]) == ["sleep"]

@@ -9,12 +9,15 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 from spec.fields import Spec
+from spec.heartbeat import HeartbeatSpec
 from spec.merge import merge
-from spec.model import CredentialsSpec, MirrorSpec, ModelSpec, ResourcesSpec, ScalingSpec, TrafficSpec
+from spec.model import CredentialsSpec, DebugSpec, ModelSpec, ResourcesSpec, ScalingSpec
 from spec.monitoring import AlertsSpec
+from spec.schedule import ScheduleSpec
 from spec.schema import field_texts
+from spec.traffic import AuthSpec, CookieMatchSpec, ForTestersSpec, HeaderMatchSpec, LimitsSpec, MirrorSpec, TrafficSpec
 from tests.components.conftest import ROOT, Render
-from tests.components.test_every_input import MODEL, MODEL_CASES, Renderer, lines, pools_of
+from tests.components.test_every_input import MODEL, MODEL_CASES, Renderer, files, pools_of
 
 PAGE = ROOT / "docs" / "model-file.md"
 # Each part of the file, and what its fields are called in it.
@@ -23,9 +26,17 @@ PARTS: list[tuple[type[Spec], str]] = [
     (ResourcesSpec, "resources."),
     (CredentialsSpec, "credentials."),
     (ScalingSpec, "scaling."),
+    (ScheduleSpec, "scaling.schedule[]."),
     (TrafficSpec, "traffic."),
+    (ForTestersSpec, "traffic.testers."),
+    (HeaderMatchSpec, "traffic.testers.header."),
+    (CookieMatchSpec, "traffic.testers.cookie."),
     (MirrorSpec, "traffic.mirror."),
+    (LimitsSpec, "traffic.limits."),
+    (AuthSpec, "auth."),
     (AlertsSpec, "alerts."),
+    (HeartbeatSpec, "heartbeat."),
+    (DebugSpec, "debug."),
 ]
 HEAD = """\
 # The model file
@@ -52,10 +63,10 @@ def changed(render: Renderer, spec: type[Spec], field: str) -> set[str]:
             continue
         model = merge(MODEL, case[2])
         pools = pools_of(*case[:3])
-        one, two = (objects(render({"m": lines(each)}, **pools)) for each in (model, merge(model, case[3])))
+        one, two = (objects(render(files(spec, field, each), **pools)) for each in (model, merge(model, case[3])))
         differing = {key for key in one.keys() | two.keys() if one.get(key) != two.get(key)}
         kinds |= {key.split()[0] for key in differing}
-    return kinds - {"TritonService"}
+    return kinds - {"TritonService", "ModelRoutes"}
 
 
 def default(spec: type[Spec], name: str) -> str:

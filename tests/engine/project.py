@@ -16,7 +16,7 @@ from local.plane.kubectl import Kubectl
 from local.plane.state import Folder
 
 SOURCE = Path(__file__).resolve().parents[2]
-PARTS = ("Pulumi.yaml", "__main__.py", "spec", "components", "models")
+PARTS = ("Pulumi.yaml", "__main__.py", "spec", "components", "probes", "models")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Project:
         shutil.copy2(SOURCE / "Pulumi.dev.yaml", project.stack_file)
         pools = project.settings()["gpuPools"]
         own_names = [pool | {"name": f"{stack}-{pool['name']}"} for pool in pools]
-        project.set(gpuPools=own_names, namespace=project.namespace)
+        # What a cluster has once belongs to no copy: several stacks share this one.
+        project.set(gpuPools=own_names, namespace=project.namespace, gpuSoftware={}, monitoring={})
         workspace.select_stack(plane, folder, stack)
         return project
 

@@ -76,13 +76,14 @@ def test_by_hand_after_eval(checkout: Path) -> None:
         eval "$(.venv/bin/python -m local env)"
         pulumi preview --suppress-outputs
         pulumi stack output --json
-        kubectl get pods -A
+        kubectl get pods --namespace serving
+        make preview
     """
     done = subprocess.run(["bash", "-euc", script], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()
     assert '"contract": "triton-estate/v1"' in done.stdout
-    assert done.stdout.count("Running") == len(MODELS)
+    assert done.stdout.count(" Running ") == len(MODELS) + 1  # the heartbeat of one
 
 
 @pytest.mark.usefixtures("tools")

@@ -1,4 +1,4 @@
-"""Stack files: what a pool offers in each mode, and what does not go together."""
+"""Stack files: what does not go together."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spec import source
-from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
+from spec.estate import ClusterSpec, EstateSpec
 from spec.problems import Problem
 from spec.source import Source
 from spec.validation import validate
@@ -17,10 +17,6 @@ POOL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def pool(**fields: object) -> GpuPoolSpec:
-    return GpuPoolSpec.model_validate(POOL | fields)
-
-
 def refusals(settings: dict[str, object]) -> list[Problem]:
     spec, problems = validate(EstateSpec, settings, Source("Pulumi.test.yaml", settings))
     assert spec is None
@@ -28,95 +24,20 @@ def refusals(settings: dict[str, object]) -> list[Problem]:
     return problems
 
 
-def pool_refusal(**fields: object) -> Problem:
-    (problem,) = refusals({"environment": "dev", "gpuPools": [POOL | fields]})
-    return problem
-
-
-class TestCapacity:
-    @pytest.mark.parametrize(
-        ("fields", "capacity"),
-        [
-            ({}, {"nvidia.com/gpu": "4"}),
-            ({"sharing": "mig", "migProfile": "1g.10gb"}, {"nvidia.com/mig-1g.10gb": "28"}),
-            ({"sharing": "mig", "migProfile": "1g.20gb"}, {"nvidia.com/mig-1g.20gb": "16"}),
-            ({"sharing": "mig", "migProfile": "3g.40gb"}, {"nvidia.com/mig-3g.40gb": "8"}),
-            ({"sharing": "timeSlicing", "slices": 5}, {"nvidia.com/gpu.shared": "20"}),
-            (
-                {"sharing": "hami"},
-                {
-                    "nvidia.com/gpu": "40",
-                    "nvidia.com/gpucores": "400",
-                    "nvidia.com/gpumem": str(4 * 80 * 1024),
-                    "nvidia.com/gpumem-percentage": "400",
-                },
-            ),
-            ({"sharing": "qgpu"}, {"tencent.com/vcuda-core": "400", "tencent.com/vcuda-memory": str(4 * 80 * 4)}),
-        ],
-    )
-    def test_a_node_offers_exactly_this_in_each_mode(self, fields: dict[str, object], capacity: dict[str, str]) -> None:
-        assert pool(**fields).node_capacity() == capacity
-
-    def test_the_cards_of_a_pool_are_those_of_all_nodes(self) -> None:
-        assert pool().cards == 12
-
-
 class TestPools:
-    @pytest.mark.parametrize(
-        ("fields", "field"),
-        [
-            ({"sharing": "timeSlicing"}, "slices"),
-            ({"slices": 4}, "slices"),
-            ({"sharing": "hami", "slices": 4}, "slices"),
-            ({"sharing": "mig"}, "migProfile"),
-            ({"migProfile": "1g.10gb"}, "migProfile"),
-            ({"sharing": "mig", "migProfile": "banana"}, "migProfile"),
-            ({"sharing": "mig", "migProfile": ""}, "migProfile"),
-            ({"sharing": "mig", "migProfile": "7g.80gb", "gpuMemory": "24Gi"}, "migProfile"),
-            ({"sharing": "timeSlicing", "slices": 1}, "slices"),
-            ({"sharing": "vgpu"}, "sharing"),
-            ({"provider": "eks"}, "provider"),
-            ({"provider": "existing", "cpu": 64}, "cpu"),
-            ({"provider": "existing", "memory": "1Ti"}, "memory"),
-            ({"nodes": 0}, "nodes"),
-            ({"nodes": 1001}, "nodes"),
-            ({"nodes": True}, "nodes"),
-            ({"gpusPerNode": 17}, "gpusPerNode"),
-            ({"spareGpus": -1}, "spareGpus"),
-            ({"spareGpus": 17}, "spareGpus"),
-            ({"spareGpus": 0.5}, "spareGpus"),
-            ({"spareGpus": 12}, "spareGpus"),
-            ({"sparegpus": 1}, "sparegpus"),
-            ({"gpuModel": "two words"}, "gpuModel"),
-            ({"gpuMemory": 80}, "gpuMemory"),
-            ({"name": "A100"}, "name"),
-            ({"name": "p" * 60}, "name"),
-            ({"gpu_model": "x"}, "gpu_model"),
-        ],
-    )
-    def test_a_pool_that_cannot_be_is_refused_at_its_field(self, fields: dict[str, object], field: str) -> None:
-        assert pool_refusal(**fields).field == f"gpuPools[0].{field}"
-
-    def test_a_field_in_snake_case_suggests_the_right_one(self) -> None:
-        assert pool_refusal(gpus_per_node=4).fix == "did you mean gpusPerNode?"
-
-    def test_a_mode_in_the_wrong_case_suggests_the_right_one(self) -> None:
-        assert pool_refusal(sharing="timeslicing").fix == "did you mean timeSlicing?"
-
-    @pytest.mark.parametrize(("spare", "nodes", "cards"), [(0, 1, 1), (1, 1, 2), (3, 1, 4), (11, 3, 4)])
-    def test_cards_may_stay_free_as_long_as_one_is_left(self, spare: int, nodes: int, cards: int) -> None:
-        assert pool(spareGpus=spare, nodes=nodes, gpusPerNode=cards).spare_gpus == spare
-
-    def test_no_card_stays_free_unless_told_so(self) -> None:
-        assert pool().spare_gpus == 0
-
-    def test_a_pool_of_spare_cards_only_is_refused_with_its_size(self) -> None:
-        # The only card would be promised to a rollout that waits for it for ever.
-        problem = pool_refusal(nodes=1, gpusPerNode=1, spareGpus=1)
-        assert (problem.value, problem.allowed) == (1, "0 to 0")
-
-    def test_existing_nodes_need_no_size(self) -> None:
-        assert pool(provider="existing").provider == "existing"
+    def test_a_node_group_joins_the_cluster_of_its_stack(self) -> None:
+        group = {
+            "cluster": "a", "nodeRoleArn": "arn:aws:iam::123456789012:role/a", "subnets": ["subnet-00000000"],
+            "instanceType": "g99.xlarge", "max": 3,
+        }  # fmt: skip
+        pools = [
+            POOL,
+            {key: value for key, value in POOL.items() if key != "nodes"}
+            | {"name": "b", "provider": "eks", "eks": group},
+        ]
+        (problem,) = refusals({"environment": "dev", "gpuPools": pools})
+        assert (problem.field, problem.value) == ("gpuPools[1].provider", "eks")
+        assert EstateSpec.model_validate({"environment": "dev", "cluster": {"provider": "existing"}, "gpuPools": pools})
 
     def test_two_pools_of_one_name_are_refused(self) -> None:
         (problem,) = refusals({"environment": "dev", "gpuPools": [POOL, POOL]})

@@ -89,7 +89,7 @@ class TestFields:
             ("server: {http-port: 80}", "server.http-port"),
             ("loadTime: 300", "loadTime"), ("loadTime: soon", "loadTime"), ("loadTime: 0s", "loadTime"),
             ("loadTime: 500ms", "loadTime"), ("loadTime: 25h", "loadTime"), ("loadTime: 99999999h", "loadTime"),
-            ("scaling: 3", "scaling"), ("scaling: {min: 0}", "scaling.min"), ("scaling: {min: 1.5}", "scaling.min"),
+            ("scaling: 3", "scaling"), ("scaling: {min: -1}", "scaling.min"), ("scaling: {min: 1.5}", "scaling.min"),
             ("scaling: {min: '1'}", "scaling.min"), ("scaling: {min: true}", "scaling.min"),
             ("scaling: {max: 1001}", "scaling.max"), ("scaling: {min: 3, max: 2}", "scaling.max"),
             ("scaling: {gpu: 0}", "scaling.gpu"), ("scaling: {gpu: 101}", "scaling.gpu"),

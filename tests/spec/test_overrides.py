@@ -127,11 +127,11 @@ class TestBlame:
         assert (problem.file, problem.field) == ("Pulumi.test.yaml", "models.resnet.config.dynamic_batching")
 
     def test_the_model_file_is_told_about_its_own(self, refusals: Refusals, five_lines: str) -> None:
-        (problem,) = refusals({"a.yaml": five_lines + "scaling: {min: 0}\n"}, stack(scaling={"max": 4}))
+        (problem,) = refusals({"a.yaml": five_lines + "scaling: {min: -1}\n"}, stack(scaling={"max": 4}))
         assert (problem.file, problem.line, problem.field) == ("models/a.yaml", 5, "scaling.min")
 
     def test_both_are_told_when_both_are_wrong(self, refusals: Refusals, five_lines: str) -> None:
-        problems = refusals({"a.yaml": five_lines + "scaling: {min: 0}\n"}, stack(scaling={"max": 0}))
+        problems = refusals({"a.yaml": five_lines + "scaling: {min: -1}\n"}, stack(scaling={"max": 0}))
         assert {(problem.file, problem.field) for problem in problems} == {
             ("models/a.yaml", "scaling.min"),
             ("Pulumi.test.yaml", "models.resnet.scaling.max"),

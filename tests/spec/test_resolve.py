@@ -115,9 +115,9 @@ class TestPlacement:
         assert refused("pool: a10\nscaling: {gpu: 70}\n", "1").field == "pool"
 
     def test_gpu_use_of_a_shared_card_is_refused_with_the_alternative(self, refused: Callable[..., Problem]) -> None:
-        problem = refused("scaling: {gpu: 60}\n", "0.5")
+        problem = refused("scaling: {gpu: 60}\n", "{memory: 8Gi}")
         assert problem.field == "scaling.gpu"
-        assert "queueMs: 5" in problem.fix
+        assert "queueMs" in problem.fix
 
 
 class TestConfig:

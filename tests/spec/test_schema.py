@@ -9,19 +9,30 @@ import jsonschema
 import pytest
 
 from spec import schema, source
-from spec.estate import ClusterSpec, EstateSpec, GpuPoolSpec
+from spec.autoscaler import AutoscalerSpec, TlsSpec
+from spec.eks import EksSpec
+from spec.estate import ClusterSpec, EstateSpec
 from spec.fields import Spec
 from spec.gpu import GpuRequest
+from spec.gpu_software import GpuSoftwareSpec
+from spec.grafana import GrafanaSpec
+from spec.heartbeat import HeartbeatSpec
+from spec.ingress import GatewayReplicasSpec, GatewayServiceSpec, GatewaySpec, IngressSpec, IngressTlsSpec
 from spec.model import (
     CredentialsSpec,
+    DebugSpec,
     MemberSpec,
-    MirrorSpec,
     ModelSpec,
     ResourcesSpec,
     RevisionSpec,
     ScalingSpec,
-    TrafficSpec,
 )
+from spec.monitoring import MonitoringSpec
+from spec.pool import GpuPoolSpec
+from spec.prometheus import AlertmanagerSpec, PrometheusSpec, StorageSpec
+from spec.schedule import ScheduleSpec
+from spec.tokens import ConsumerSpec, TokenKeySpec, TokensSpec
+from spec.traffic import AuthSpec, CookieMatchSpec, ForTestersSpec, HeaderMatchSpec, LimitsSpec, MirrorSpec, TrafficSpec
 
 ROOT = Path(__file__).parents[2]
 MODEL = schema.model_schema()
@@ -108,7 +119,9 @@ class TestModels:
             {"config": {"file": "a.pbtxt", "backend": "python"}},
             {"config": 5},
             {"scaling": {"queue_ms": 5}},
-            {"scaling": {"min": 0}},
+            {"scaling": {"min": -1}},
+            {"scaling": {"schedule": [{"from": "9:00", "to": "0 21 * * *", "replicas": 3}]}},
+            {"scaling": {"schedule": [{"from": "0 9 * * *", "to": "0 21 * * *"}]}},
             {"server": {"http-port": 80}},
             {"server": {"log-verbose": "1"}},
             {"resources": {"cpu": 1, "memory": 10000}},
@@ -157,6 +170,8 @@ class TestModels:
             {"resources": {"cpu": 1, "memory": "2Gi", "gpu": {"mig": "1g.10gb"}}},
             {"resources": {"cpu": 1, "memory": "2Gi", "gpu": {"fraction": 0.5, "memory": "8Gi"}}},
             {"scaling": {"min": 1, "max": 3, "gpu": 70, "qps": 300, "queueMs": 0.5, "scaleUpStabilization": "10s"}},
+            {"scaling": {"min": 0, "pending": 4}},
+            {"scaling": {"schedule": [{"from": "0 9 * * 1-5", "to": "0 21 * * *", "timezone": "UTC", "replicas": 1}]}},
             {"revisions": {"v1": {}, "v2": {"resources": {"gpu": 1}, "scaling": None, "pool": None}}},
             {"revisions": {"v2": {"config": {"dynamic_batching": None, "max_batch_size": 0}}}},
             {"revisions": {"v2": {"members": {"a": {"config": None}, "b": None}, "environment": {"A": None}}}},
@@ -202,7 +217,14 @@ class TestWords:
         ("spec", "against"),
         [(ModelSpec, MODEL), (ResourcesSpec, MODEL), (ScalingSpec, MODEL), (MemberSpec, MODEL),
          (RevisionSpec, MODEL), (CredentialsSpec, MODEL), (TrafficSpec, MODEL), (MirrorSpec, MODEL),
-         (ClusterSpec, STACK), (GpuPoolSpec, STACK)],
+         (ForTestersSpec, MODEL), (HeaderMatchSpec, MODEL), (CookieMatchSpec, MODEL), (LimitsSpec, MODEL),
+         (AuthSpec, MODEL), (IngressSpec, STACK), (GatewaySpec, STACK), (IngressTlsSpec, STACK),
+         (GatewayServiceSpec, STACK), (GatewayReplicasSpec, STACK), (TokensSpec, STACK), (TokenKeySpec, STACK),
+         (ConsumerSpec, STACK),
+         (ScheduleSpec, MODEL), (HeartbeatSpec, MODEL), (DebugSpec, MODEL),
+         (ClusterSpec, STACK), (GpuPoolSpec, STACK), (GpuSoftwareSpec, STACK), (EksSpec, STACK), (GrafanaSpec, STACK),
+         (AutoscalerSpec, STACK), (TlsSpec, STACK),
+         (MonitoringSpec, STACK), (PrometheusSpec, STACK), (StorageSpec, STACK), (AlertmanagerSpec, STACK)],
         ids=lambda case: getattr(case, "__name__", ""),
     )  # fmt: skip
     def test_every_field_is_there_and_described(self, spec: type[Spec], against: dict[str, Any]) -> None:

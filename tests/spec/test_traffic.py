@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec.catalog import Estate
-from spec.model import TrafficSpec
 from spec.problems import Problem
 from spec.resolve import Model
 from spec.revisions import check_traffic, weights
+from spec.traffic import TrafficSpec
 
 Load = Callable[..., Estate]
 Refusals = Callable[..., list[Problem]]

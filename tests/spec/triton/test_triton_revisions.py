@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from spec.triton import ModelConfig, check_revisions, check_version_directories
+from spec.triton import ModelConfig, check_revisions
+from spec.triton.revisions import check_version_directories
 
 Configure = Callable[[str], ModelConfig]
 
