@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from components import outputs
-from local import triton
+from local import toolchain, triton
+from local.toolchain import ToolchainForTests
 from local.triton import TritonServer
 from spec.catalog import Estate, load
 from spec.resolve import Model, Revision
+from tests.dataplane.chain import start_exporters
+from tests.dataplane.exporters import Exporters
 from tests.dataplane.metrics import samples
 from tests.dataplane.serving import Service
 from tests.dataplane.sources import MORE, OVERRIDES, SAMPLES
+from tests.dataplane.world import World, made
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +27,24 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def tritonserver() -> TritonServer:
     return triton.ensure()
+
+
+@pytest.fixture(scope="session")
+def tools_for_tests() -> ToolchainForTests:
+    return toolchain.ensure_for_tests()
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory, tools_for_tests: ToolchainForTests) -> Iterator[World]:
+    """A plane in a network of its own, where something can answer for the pods."""
+    with made(tmp_path_factory.mktemp("world"), tools_for_tests) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def exporters(world: World, tmp_path_factory: pytest.TempPathFactory) -> Exporters:
+    """What answers on the metrics ports of the world's pods."""
+    return start_exporters(world, tmp_path_factory.mktemp("pods"))
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +93,7 @@ def start(tritonserver: TritonServer, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="session")
 def services(start: Callable[..., Service], model: Callable[[str], Model]) -> Mapping[str, Service]:
     """A ready server for each model that only answers."""
-    starting = {name: start(model(name).primary) for name in (*SAMPLES, "corners")}
+    starting = {name: start(model(name).primary) for name in (*SAMPLES, "corners", "halves")}
     return {name: service.until_ready() for name, service in starting.items()}
 
 

@@ -17,8 +17,6 @@ from local.triton import TritonServer, end
 from spec.resolve import Revision
 from tests.dataplane.sources import OWN_CONFIG, PYTHON_MODEL
 
-# What a pod has from SIGTERM to SIGKILL: preStop runs before SIGTERM.
-TERM_SECONDS: Final = runtime.GRACE_SECONDS - runtime.DRAIN_SECONDS
 _READY_SECONDS: Final = 60.0
 
 
@@ -122,6 +120,11 @@ class Service:
     def liveness_path(self) -> str:
         return _path(runtime.liveness_probe())
 
+    @property
+    def term_seconds(self) -> int:
+        """What a pod has from SIGTERM to SIGKILL: preStop runs before SIGTERM."""
+        return runtime.grace_seconds(self.revision) - runtime.DRAIN_SECONDS
+
     def http(self, path: str, body: object = None) -> tuple[int, str]:
         return fetch(f"http://127.0.0.1:{self.ports.http}{path}", body)
 
@@ -152,7 +155,7 @@ class Service:
         return self.log.read_text(errors="replace")[-6000:]
 
     def end(self) -> int | None:
-        return end(self.process, TERM_SECONDS)
+        return end(self.process, self.term_seconds)
 
 
 def wait(reached: Any, service: Service, seconds: float = _READY_SECONDS) -> None:

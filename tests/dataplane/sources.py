@@ -52,6 +52,19 @@ config:
 members: {helper: {}}
 """,
     "polled": _HEAD + "control: poll\nserver: {repository-poll-secs: 1}\n",
+    # Types that JSON has no form for, in a sequence.
+    "halves": _HEAD
+    + """
+config:
+  backend: python
+  max_batch_size: 2
+  input:
+    - {name: half, data_type: TYPE_FP16, dims: [2, -1]}
+    - {name: flag, data_type: TYPE_BOOL, dims: [1]}
+    - {name: word, data_type: TYPE_STRING, dims: [2]}
+  output: [{name: out, data_type: TYPE_FP16, dims: [3]}]
+  sequence_batching: {max_sequence_idle_microseconds: 5000000}
+""",
     "rejected": _HEAD
     + """
 config:
