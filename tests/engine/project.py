@@ -118,8 +118,9 @@ class Project:
         return sorted(f"{one['kind']}/{one['metadata']['name']}" for one in found)
 
     def deployments(self) -> dict[str, int]:
-        """Ready replicas of each Deployment."""
-        found = self.kubectl.get("deployments", f"--namespace={self.namespace}")["items"]
+        """Ready replicas of each Deployment of a Triton."""
+        chosen = "--selector=app.kubernetes.io/name=triton"
+        found = self.kubectl.get("deployments", f"--namespace={self.namespace}", chosen)["items"]
         return {one["metadata"]["name"]: one["status"].get("readyReplicas", 0) for one in found}
 
 

@@ -15,7 +15,8 @@ MODELS = ["fraud-score", "inception-graphdef", "mobilenet", "photo-tagger"]
 class TestFirstUp:
     def test_every_model_is_available_on_the_pool_that_serves_it(self, deployed: Project) -> None:
         assert deployed.deployments() == {f"{model}-v1": 1 for model in MODELS}
-        pods = deployed.kubectl.get("pods", f"--namespace={deployed.namespace}")["items"]
+        chosen = "--selector=app.kubernetes.io/name=triton"
+        pods = deployed.kubectl.get("pods", f"--namespace={deployed.namespace}", chosen)["items"]
         nodes = {pod["metadata"]["labels"]["app.kubernetes.io/instance"]: pod["spec"]["nodeName"] for pod in pods}
         assert nodes == {
             "fraud-score": "general-0",
@@ -31,6 +32,9 @@ class TestFirstUp:
         kinds = ("Deployment", "HorizontalPodAutoscaler", "NetworkPolicy", "PodDisruptionBudget", "Service")
         expected += [f"{kind}/{model}-v1" for kind in kinds for model in MODELS]
         expected += [f"Service/{model}" for model in MODELS]
+        beside = ("ConfigMap", "Deployment", "NetworkPolicy", "Service")
+        expected += [f"{kind}/mobilenet-v1-heartbeat" for kind in beside]
+        expected += ["ConfigMap/triton-heartbeat", "Service/mobilenet-v1-replicas"]
         assert found == sorted(expected)
 
     def test_the_outputs_carry_every_models_addresses(self, deployed: Project) -> None:
@@ -50,7 +54,8 @@ class TestFirstUp:
             for one in slices
             if any(endpoint["conditions"]["ready"] for endpoint in one["endpoints"])
         }
-        assert ready == {f"{model}{of}": [8000, 8001, 8002] for model in MODELS for of in ("", "-v1")}
+        beside = {"mobilenet-v1-heartbeat": [8003], "mobilenet-v1-replicas": [8000]}
+        assert ready == {f"{model}{of}": [8000, 8001, 8002] for model in MODELS for of in ("", "-v1")} | beside
 
 
 class TestAgain:
