@@ -1,6 +1,7 @@
 """The embedded control plane as a tool of its own."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,14 @@ def _layout(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _load_test(arguments: argparse.Namespace) -> int:
+    from local import load_test  # noqa: PLC0415 - as above
+
+    options = {key: getattr(arguments, key) for key in ("revision", "image", "concurrency")}
+    print(load_test.manifest(PROJECT, arguments.stack, arguments.model, **options), end="")
+    return 0
+
+
 def _models(arguments: argparse.Namespace) -> int:
     folder = _existing(arguments)
     print(models.models(Kubectl(folder.bin / "kubectl", folder.kubeconfig), folder, PROJECT, arguments.stack))
@@ -111,6 +120,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[[argparse.Namespace], int], str]]] = {
     "env": (_env, 'print the environment for a shell: eval "$(python -m local env)"'),
     "plan": (_plan, "show what a stack would create, with neither engine nor cluster"),
     "layout": (_layout, "check a model repository on this machine before it is uploaded"),
+    "loadtest": (_load_test, "print a load test of a model: a Job for kubectl apply -f -"),
     "models": (_models, "show the models of the running stack"),
 }
 
@@ -121,38 +131,61 @@ def _parser() -> argparse.ArgumentParser:
     for name, (run, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)
-        if name not in {"toolchain", "plan", "layout"}:
-            default = PROJECT / ".plane"
-            command.add_argument("--dir", type=Path, default=default, help="folder of the plane (default: .plane)")
-        if name == "up":
-            command.add_argument(
-                "--autoscaler-seconds",
-                type=_seconds,
-                metavar="SECONDS",
-                help="time between two looks of the autoscalers at their metrics (default: Kubernetes' own, 15)",
-            )
-        if name == "toolchain":
-            command.add_argument(
-                "--tests",
-                action="store_true",
-                help="also the tools that only the tests need: Prometheus, its operator, KEDA",
-            )
-        if name == "layout":
-            command.add_argument("model", help="name of the model")
-            command.add_argument("repository", type=Path, help="folder that holds the model's folder")
-        if name in {"up", "plan", "models", "layout"}:
-            command.add_argument("--stack", default="dev", help="stack (default: dev)")
-        if name == "down":
-            command.add_argument("--purge", action="store_true", help="also remove data, credentials and Pulumi state")
-        if name == "logs":
-            command.add_argument("--lines", type=int, default=15, help="lines of each log (default: 15)")
+        _add_options(command, name)
     return parser
+
+
+def _add_options(command: argparse.ArgumentParser, name: str) -> None:
+    if name not in {"toolchain", "plan", "layout", "loadtest"}:
+        default = PROJECT / ".plane"
+        command.add_argument("--dir", type=Path, default=default, help="folder of the plane (default: .plane)")
+    if name == "up":
+        command.add_argument(
+            "--autoscaler-seconds",
+            type=_seconds,
+            metavar="SECONDS",
+            help="time between two looks of the autoscalers at their metrics (default: Kubernetes' own, 15)",
+        )
+    if name == "toolchain":
+        command.add_argument(
+            "--tests",
+            action="store_true",
+            help="also the tools that only the tests need: Prometheus, its operator, KEDA, Istio",
+        )
+    if name in {"layout", "loadtest"}:
+        command.add_argument("model", help="name of the model")
+    if name == "loadtest":
+        command.add_argument("--revision", help="revision (default: the one with the largest weight)")
+        command.add_argument(
+            "--image", help="image with perf_analyzer (default: the SDK image of the server's release)"
+        )
+        command.add_argument(
+            "--concurrency",
+            default="1:33:8",
+            type=_range,
+            metavar="FIRST:LAST:STEP",
+            help="requests in flight (default: 1:33:8)",
+        )
+    if name == "layout":
+        command.add_argument("repository", type=Path, help="folder that holds the model's folder")
+    if name in {"up", "plan", "models", "layout", "loadtest"}:
+        command.add_argument("--stack", default="dev", help="stack (default: dev)")
+    if name == "down":
+        command.add_argument("--purge", action="store_true", help="also remove data, credentials and Pulumi state")
+    if name == "logs":
+        command.add_argument("--lines", type=int, default=15, help="lines of each log (default: 15)")
 
 
 def _seconds(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of seconds, 1 or more")
     return int(text)
+
+
+def _range(text: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*(:[1-9]\d*){0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not FIRST:LAST:STEP, for example 1:33:8")
+    return text
 
 
 def _say(line: str) -> None:

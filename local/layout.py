@@ -7,7 +7,6 @@ from spec import triton
 from spec.catalog import load
 from spec.problems import Problem, SpecError
 from spec.stack_file import stack_settings
-from spec.validation import closest
 
 
 def check(project: Path, stack: str, model: str, folder: Path) -> str:
@@ -24,13 +23,9 @@ def check(project: Path, stack: str, model: str, folder: Path) -> str:
     """
     name = f"Pulumi.{stack}.yaml"
     estate = load(project / "models", stack_settings(project, stack), name)
-    known = {found.name: found for found in estate.models}
-    if model not in known:
-        hint = closest(model, list(known)) or "name one of them"
-        raise SpecError([Problem("", "the stack has no such model", model, ", ".join(sorted(known)), hint)])
+    revision = estate.model(model).primary
     if not folder.is_dir():
         raise SpecError([Problem("", "not a folder", str(folder), fix="name the folder that holds the model folders")])
-    revision = known[model].primary
     names = [revision.triton_name, *revision.spec.members]
     problems = [
         replace(problem, file=f"{folder}/{problem.file}")

@@ -26,6 +26,18 @@ class Estate:
     spec: EstateSpec
     models: tuple[Model, ...]
 
+    def model(self, name: str) -> Model:
+        """The model of this name.
+
+        Raises:
+            SpecError: the stack has none.
+        """
+        known = {found.name: found for found in self.models}
+        if name not in known:
+            hint = closest(name, list(known)) or "name one of them"
+            raise SpecError([Problem("", "the stack has no such model", name, ", ".join(sorted(known)), hint)])
+        return known[name]
+
 
 def load(models: Path, settings: Mapping[str, object], stack_file: str) -> Estate:
     """Read and check a whole stack.
