@@ -98,6 +98,15 @@ def services(start: Callable[..., Service], model: Callable[[str], Model]) -> Ma
 
 
 @pytest.fixture(scope="session")
+def template(start: Callable[..., Service], model: Callable[[str], Model]) -> str:
+    """What a real Triton says about itself."""
+    service = start(model("fraud-score").primary).until_ready()
+    text = service.metrics()
+    service.end()
+    return text
+
+
+@pytest.fixture(scope="session")
 def metric_names(services: Mapping[str, Service]) -> frozenset[str]:
     """Every metric that these servers expose."""
     return frozenset(name for service in services.values() for name, _, _ in samples(service.metrics()))

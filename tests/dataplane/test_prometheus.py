@@ -2,21 +2,19 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from spec.names import GPU_NAMESPACE
-from spec.resolve import Model
 from spec.signals import GPU, PENDING, QPS, QUEUE_TIME, Signal, Windows
 from tests.dataplane import chain as parts
 from tests.dataplane import expositions, scene
 from tests.dataplane.chain import ACCOUNT, TRITON, Chain, Pod
 from tests.dataplane.exporters import Exporters
 from tests.dataplane.scene import ELSEWHERE, FOREIGN_GPUS, Models
-from tests.dataplane.serving import Service
 from tests.dataplane.world import World
 
 STACK: Final = "chain"
@@ -24,15 +22,6 @@ WINDOW_SECONDS: Final = 10
 WINDOWS: Final = Windows(gpu=f"{WINDOW_SECONDS}s", rate=f"{WINDOW_SECONDS}s")
 # A scrape comes a little late or early.
 NEARLY: Final = 0.05
-
-
-@pytest.fixture(scope="module")
-def template(start: Callable[..., Service], model: Callable[[str], Model]) -> str:
-    """What a real Triton says about itself."""
-    service = start(model("fraud-score").primary).until_ready()
-    text = service.metrics()
-    service.end()
-    return text
 
 
 @pytest.fixture(scope="module")
