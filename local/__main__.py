@@ -93,8 +93,15 @@ def _layout(arguments: argparse.Namespace) -> int:
 def _load_test(arguments: argparse.Namespace) -> int:
     from local import load_test  # noqa: PLC0415 - as above
 
-    options = {key: getattr(arguments, key) for key in ("revision", "image", "concurrency")}
-    print(load_test.manifest(PROJECT, arguments.stack, arguments.model, **options), end="")
+    manifest = load_test.manifest(
+        PROJECT,
+        arguments.stack,
+        arguments.model,
+        revision=arguments.revision,
+        image=arguments.image,
+        concurrency=arguments.concurrency,
+    )
+    print(manifest, end="")
     return 0
 
 
