@@ -95,7 +95,7 @@ class TestImage:
 
 
 def printed(model: str, **options: Any) -> list[dict[str, Any]]:
-    given = {"revision": None, "image": None, "concurrency": "1:4:1"} | options
+    given: dict[str, Any] = {"revision": None, "image": None, "concurrency": "1:4:1"} | options
     return list(yaml.safe_load_all(manifest(ROOT, "dev", model, **given)))
 
 
