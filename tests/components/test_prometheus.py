@@ -298,5 +298,5 @@ def names(within: dict[str, Any]) -> list[str]:
 def validator(tools: Toolchain, kind: str) -> Any:
     """Checks objects against the operator's own definition of their kind."""
     text = (tools.prometheus_crds / f"{PLURALS[kind]}.yaml").read_text(encoding="utf-8")
-    (version,) = yaml.safe_load(text)["spec"]["versions"]
+    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
     return jsonschema.Draft202012Validator(closed(version["schema"]["openAPIV3Schema"]) | {"type": "object"})
