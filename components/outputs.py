@@ -60,6 +60,7 @@ def _model(model: Model, spec: EstateSpec) -> ModelEntry:
         metrics_port=runtime.METRICS_PORT,
         metrics_url=f"http://{names.service_host(model.name, namespace)}:{runtime.METRICS_PORT}/metrics",
         timeout=model.spec.traffic.timeout,
+        versions=triton.served_versions(config) if config else "repository",
         inputs=_tensors(config.input, config.max_batch_size) if config else [],
         outputs=_tensors(config.output, config.max_batch_size) if config else [],
         revisions={

@@ -106,6 +106,8 @@ class ModelEntry(_Part):
         metrics_port: port of Triton's metrics on every pod.
         metrics_url: the metrics of one pod behind the model's address.
         timeout: longest time that a request may take.
+        versions: which versions of the repository are served: ``all``, ``latest 1`` or ``1, 3``;
+            ``repository`` where only the repository's own configuration says.
         inputs: tensors of a request; empty where only the repository knows them.
         outputs: tensors of an answer; empty where only the repository knows them.
         revisions: its revisions by name.
@@ -131,6 +133,7 @@ class ModelEntry(_Part):
     metrics_port: int
     metrics_url: str
     timeout: str
+    versions: str
     inputs: list[Tensor]
     outputs: list[Tensor]
     revisions: dict[str, RevisionEntry]

@@ -2,7 +2,7 @@
 
 from spec.triton.check import check
 from spec.triton.ensemble import check_ensemble
-from spec.triton.instances import instance_count, version_count
+from spec.triton.instances import instance_count, served_versions, version_count
 from spec.triton.layout import check_layout
 from spec.triton.parse import parse
 from spec.triton.platforms import check_image
@@ -23,5 +23,6 @@ __all__ = [
     "parse_text",
     "protocol_type",
     "render",
+    "served_versions",
     "version_count",
 ]

@@ -23,6 +23,16 @@ def version_count(config: ModelConfig) -> int:
     return max(policy.latest.num_versions, 1)
 
 
+def served_versions(config: ModelConfig) -> str:
+    """Which versions of the repository the server loads, in words: ``all``, ``latest 1`` or ``1, 3``."""
+    policy = config.version_policy
+    if policy.HasField("all"):
+        return "all"
+    if policy.HasField("specific"):
+        return ", ".join(str(version) for version in sorted(set(policy.specific.versions)))
+    return f"latest {version_count(config)}"
+
+
 def instance_count(config: ModelConfig, *, gpus: int = 1) -> int:
     """The instances that the server starts for the model, e.g. to size shared memory.
 

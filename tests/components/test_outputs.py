@@ -17,7 +17,8 @@ SPLIT = "revisions: {v1: {}, v2: {}, v3: {}}\ntraffic: {split: {v1: 90, v2: 10},
 
 MODEL_KEYS = {
     "owner", "tritonModel", "revisions", "httpUrl", "httpTarget", "grpcTarget", "metricsPort", "metricsUrl",
-    "readyUrl", "inferUrl", "snippets", "timeout", "inputs", "outputs", "scalingMetrics",
+    "readyUrl", "inferUrl", "snippets", "timeout", "versions",
+    "inputs", "outputs", "scalingMetrics",
 }  # fmt: skip
 
 
@@ -40,6 +41,7 @@ class TestShape:
                 }
             },
             "timeout": "300s",
+            "versions": "latest 1",
             "inputs": [{"name": "input", "dataType": "FP32", "shape": [-1, 299, 299, 3]}],
             "outputs": [{"name": "InceptionV3/Predictions/Softmax", "dataType": "FP32", "shape": [-1, 1001]}],
             "scalingMetrics": {"gpu": "container_gpu_usage"},

@@ -20,3 +20,18 @@ def test_it_is_what_the_policy_says(policy: dict[str, object], count: int) -> No
     config, problems = triton.parse(policy)
     assert problems == []
     assert triton.version_count(config) == count
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({}, "latest 1"),
+        ({"version_policy": {"latest": {"num_versions": 2}}}, "latest 2"),
+        ({"version_policy": {"all": {}}}, "all"),
+        ({"version_policy": {"specific": {"versions": [3, 1, 3]}}}, "1, 3"),
+    ],
+)
+def test_callers_are_told_which(policy: dict[str, object], words: str) -> None:
+    config, problems = triton.parse({"backend": "python"} | policy)
+    assert not problems
+    assert triton.served_versions(config) == words
