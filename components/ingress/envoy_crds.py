@@ -78,10 +78,11 @@ class ConfigPatch(Part):
 
 
 class EnvoyFilter(CustomSpec):
-    """Changes the configuration of proxies where Istio has no words of its own."""
+    """Changes the configuration of proxies where Istio has no words of its own; the lowest priority comes first."""
 
     API_VERSION: ClassVar[str] = "networking.istio.io/v1alpha3"
     KIND: ClassVar[str] = "EnvoyFilter"
 
     workload_selector: EnvoyFilterSelector
+    priority: int
     config_patches: list[ConfigPatch]

@@ -23,6 +23,8 @@ from spec.fields import memory_bytes
 from spec.ingress import Gateway
 from spec.resolve import Model
 
+# After what others change, who by default have 0: what is put before or merged into something finds it there.
+_PRIORITY: Final = 10
 _RATE_FILTER: Final = "envoy.filters.http.local_ratelimit"
 _SIZE_FILTER: Final = "envoy.filters.http.buffer"
 _EXTENSIONS: Final = "type.googleapis.com/envoy.extensions.filters.http"
@@ -54,7 +56,7 @@ def envoy_filter(gateway: Gateway, models: Sequence[Model], *, checks_tokens: bo
     if not patches:
         return None
     selector = EnvoyFilterSelector(labels=dict(gateway.selector))
-    return EnvoyFilter(workload_selector=selector, config_patches=patches)
+    return EnvoyFilter(workload_selector=selector, priority=_PRIORITY, config_patches=patches)
 
 
 def _rates(models: Sequence[Model]) -> Iterator[ConfigPatch]:

@@ -1,6 +1,6 @@
 """Find the tools of the embedded plane, and those of its tests, on PATH or in the cache, and build what lacks."""
 
-from local.toolchain.assemble import Toolchain, ToolchainForTests, ensure, ensure_for_tests
+from local.toolchain.assemble import Toolchain, ToolchainForTests, ensure, ensure_for_tests, ensure_kinds
 from local.toolchain.cache import cache_root
 from local.toolchain.failures import ToolchainError
 from local.toolchain.finding import Found, Missing, find
@@ -14,5 +14,6 @@ __all__ = [
     "cache_root",
     "ensure",
     "ensure_for_tests",
+    "ensure_kinds",
     "find",
 ]

@@ -19,7 +19,7 @@ from local.toolchain.children import Children, Stopped
 from local.toolchain.failures import NETWORK, ToolchainError, failed, offline
 from local.toolchain.finding import Found, Missing, find
 from local.toolchain.golang import environment, find_go, install_go
-from local.toolchain.metric_chain import KEDA_CRDS, OPERATOR_CRDS, WITH_TESTS
+from local.toolchain.metric_chain import ISTIO_CRDS, KEDA_CRDS, OPERATOR_CRDS, WITH_TESTS
 from local.toolchain.progress import Progress
 from local.toolchain.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
 
@@ -54,11 +54,12 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class ToolchainForTests(Toolchain):
-    """Where the plane's tools are, and those that measure and scale on it in tests.
+    """Where the plane's tools are, and those that measure, scale and route on it in tests.
 
     Attributes:
         operator_crds: folder of the Prometheus operator's other kinds, without which it does not start.
         keda_crds: folder of KEDA's kinds.
+        istio_crds: folder of Istio's kinds.
     """
 
     prometheus: Path
@@ -68,6 +69,9 @@ class ToolchainForTests(Toolchain):
     keda_operator: Path
     keda_metrics_adapter: Path
     keda_crds: Path
+    pilot_discovery: Path
+    istioctl: Path
+    istio_crds: Path
 
 
 def ensure(report: Callable[[str], None] = print, *, stop: threading.Event | None = None) -> Toolchain:
@@ -98,7 +102,15 @@ def ensure_for_tests(
         keda_operator=found["keda-operator"].path,
         keda_metrics_adapter=found["keda-metrics-adapter"].path,
         keda_crds=found[KEDA_CRDS].path,
+        pilot_discovery=found["pilot-discovery"].path,
+        istioctl=found["istioctl"].path,
+        istio_crds=found[ISTIO_CRDS].path,
     )
+
+
+def ensure_kinds(family: Family, report: Callable[[str], None] = print) -> Path:
+    """The folder of one family of files; as :func:`ensure` otherwise."""
+    return _ensure((family,), report, None)[family.name].path
 
 
 def _ensure(

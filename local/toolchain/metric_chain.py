@@ -1,4 +1,4 @@
-"""The tools that only tests need: what measures and scales in a cluster, as processes of this machine."""
+"""The tools that only tests need: what measures, scales and routes in a cluster, as processes of this machine."""
 
 from typing import Final
 
@@ -7,11 +7,16 @@ from local.toolchain.tools import FAMILIES, OPERATOR_VERSION, Family, Tool, oper
 
 OPERATOR_CRDS: Final = "prometheus-operator-crds"
 KEDA_CRDS: Final = "keda-crds"
+ISTIO_CRDS: Final = "istio-crds"
 # Prometheus' programs keep their version here.
 _VERSION: Final = "github.com/prometheus/common/version.Version"
 _PROMETHEUS: Final = "3.16.0"
 _KEDA: Final = "2.21.0"
 _KEDA_MODULE: Final = "github.com/kedacore/keda/v2"
+_ISTIO: Final = "1.31.0"
+_ISTIO_MODULE: Final = "istio.io/istio"
+# Its releases are no versions of the Go module.
+_ISTIO_COMMIT: Final = "0.0.0-20260827124520-eed52ebb66ad"
 
 PROMETHEUS: Final = Family(
     name="prometheus",
@@ -78,7 +83,31 @@ KEDA_KINDS: Final = Family(
         for kind in kinds
     ),
 )
+ISTIO: Final = Family(
+    name="istio",
+    go="istio",
+    version=_ISTIO,
+    module_version=_ISTIO_COMMIT,
+    tools=(
+        Tool("pilot-discovery", f"{_ISTIO_MODULE}/pilot/cmd/pilot-discovery", "1.28.0", ("version", "--short")),
+        Tool("istioctl", f"{_ISTIO_MODULE}/istioctl/cmd/istioctl", "1.28.0", ("version", "--short", "--remote=false")),
+    ),
+    stamps={f"{_ISTIO_MODULE}/pkg/version.buildVersion": _ISTIO},
+    seconds=525,
+    disk_building=2200,
+    disk_after=231,
+)
+ISTIO_KINDS: Final = Family(
+    name=ISTIO_CRDS,
+    go="istio",
+    version=_ISTIO,
+    module_version=_ISTIO_COMMIT,
+    files=(ModuleFile(_ISTIO_MODULE, "manifests/charts/base/files/crd-all.gen.yaml", f"{ISTIO_CRDS}/all.yaml"),),
+)
 
 # KEDA first: it takes longest.
-TEST_FAMILIES: Final = (KEDA, PROMETHEUS, PROMETHEUS_OPERATOR, PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS)
+TEST_FAMILIES: Final = (
+    *(KEDA, ISTIO, PROMETHEUS, PROMETHEUS_OPERATOR),
+    *(PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS, ISTIO_KINDS),
+)
 WITH_TESTS: Final = (*FAMILIES, *TEST_FAMILIES)

@@ -95,7 +95,7 @@ def candidates(tools: tuple[Tool, ...], *, outside: Path) -> dict[str, Candidate
                 return judged[-1]
         return judged[0] if judged else None
 
-    with ThreadPoolExecutor(len(tools)) as pool:
+    with ThreadPoolExecutor(max(len(tools), 1)) as pool:
         pairs = zip(tools, pool.map(best, tools), strict=True)
         return {tool.name: candidate for tool, candidate in pairs if candidate}
 

@@ -52,6 +52,9 @@ class TestRate:
     def limited(self, render: Renderer) -> Render:
         return render(LIMITED, **stack())
 
+    def test_what_others_change_comes_before(self, limited: Render) -> None:
+        assert {one["spec"]["priority"] for one in limited.objects("EnvoyFilter")} == {10}
+
     def test_each_consumer_has_its_own_bucket_where_tokens_are_asked_for(self, limited: Render) -> None:
         descriptors = {
             tuple((entry["key"], entry.get("value")) for entry in one["entries"]): one["token_bucket"]

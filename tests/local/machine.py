@@ -92,7 +92,7 @@ class Machine:
         self.said: list[str] = []
         self.bin.mkdir()
         stages = {f"kustomize/stage/{path}": "kind: Stage\n" for path in tools._KWOK_STAGES}
-        kinds = (tools.PROMETHEUS_CRDS, metric_chain.PROMETHEUS_OPERATOR_CRDS, metric_chain.KEDA_KINDS)
+        kinds = [family for family in metric_chain.WITH_TESTS if family.name.endswith("-crds")]
         stages |= {file.source: "kind: CustomResourceDefinition\n" for family in kinds for file in family.files}
         schema = "cmd/pulumi-resource-kubernetes/schema.json"
         mapping = "cmd/pulumi-resource-kubernetes/terraform-mapping.json"

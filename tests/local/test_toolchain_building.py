@@ -46,7 +46,7 @@ class TestBuilding:
     def test_the_plane_needs_nothing_that_measures_on_it(self, machine: Machine) -> None:
         machine.ensure()
         assert not re.search(
-            r"keda|prometheus/|cmd/operator", json.dumps([c for c in machine.calls if c[0] == "build"])
+            r"keda|istio|prometheus/|cmd/operator", json.dumps([c for c in machine.calls if c[0] == "build"])
         )
         assert not any(cache.folder_of(family).exists() for family in metric_chain.TEST_FAMILIES)
 
@@ -57,6 +57,8 @@ class TestBuilding:
         assert vars(plane).items() <= vars(made).items()
         assert made.keda_metrics_adapter == cache.folder_of(metric_chain.KEDA) / "keda-metrics-adapter"
         assert made.prometheus_operator.name == "prometheus-operator"
+        assert made.pilot_discovery == cache.folder_of(metric_chain.ISTIO) / "pilot-discovery"
+        assert [path.name for path in made.istio_crds.iterdir()] == ["all.yaml"]
         assert {path.stem for path in made.keda_crds.iterdir()} >= {"scaledobjects", "triggerauthentications"}
         kinds = {path.stem for folder in (made.prometheus_crds, made.operator_crds) for path in folder.iterdir()}
         assert len(kinds) == 10
