@@ -39,7 +39,8 @@ _CONSUMER: Final = "consumer"
 _UNLIMITED: Final = 2**32 - 1
 # Consumers whose rates are remembered for one model; the one not seen for longest is forgotten first.
 _CONSUMERS: Final = 10_000
-# Envoy drops the copy of a request that is larger than what it buffers, by default the 1 MiB of a connection.
+# An Envoy that buffers before it copies drops the copy of a request that is larger than its buffer, by default the
+# 1 MiB of a connection. Newer ones copy as they read; an Istio that is there may have either.
 _COPIED_BYTES: Final = 64 * 2**20
 
 

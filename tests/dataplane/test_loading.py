@@ -14,7 +14,7 @@ from spec.triton import ModelConfig
 from tests.dataplane.serving import Ports, Service, placed, wait
 from tests.dataplane.sources import SAMPLES
 
-SERVED = (*SAMPLES, "corners")
+SERVED = (*SAMPLES, "corners", "halves")
 
 
 def differences(ours: Message, theirs: Message, path: str = "") -> list[str]:
