@@ -75,7 +75,7 @@ SHOWN = {
     "pinned_memory_pool_byte_size": "1048576",
     "model_config_name": "h100",
     "cache_enabled": "1",
-    "exit_timeout": "30",
+    "exit_timeout": "300",
 }
 
 
