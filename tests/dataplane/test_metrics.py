@@ -22,7 +22,9 @@ def settled(service: Service) -> Samples:
     """Metrics that stand still: Triton counts a request a moment after it has answered."""
     before, now = None, [one for one in samples(service.metrics()) if one[0] in METRICS]
     # As text: the quantiles of a model without recent requests are NaN, which is equal to nothing.
+    limit = time.monotonic() + 30
     while repr(before) != repr(now):
+        assert time.monotonic() < limit, "the metrics never stand still"
         time.sleep(0.3)
         before, now = now, [one for one in samples(service.metrics()) if one[0] in METRICS]
     return now
