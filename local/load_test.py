@@ -1,6 +1,5 @@
 """Print the load test of a model, for ``kubectl apply``."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pulumi_kubernetes as k8s
@@ -8,7 +7,7 @@ import yaml
 from pydantic_core import PydanticCustomError
 
 from components.serving import load_test
-from local.recorder import record
+from local.recorder import plain, record
 from spec.catalog import load
 from spec.problems import Problem, SpecError
 from spec.resolve import Model, Revision
@@ -46,7 +45,7 @@ def manifest(
         k8s.batch.v1.Job("job", job)
 
     recording = record(program, stack=stack)
-    return yaml.safe_dump_all([_plain(found.inputs) for found in recording.objects()], sort_keys=False)
+    return yaml.safe_dump_all([plain(found.inputs) for found in recording.objects()], sort_keys=False)
 
 
 def _revision(model: Model, name: str | None) -> Revision:
@@ -57,12 +56,3 @@ def _revision(model: Model, name: str | None) -> Revision:
         hint = closest(name, list(known)) or "name one of them"
         raise SpecError([Problem("", "the model has no such revision", name, ", ".join(known), hint)])
     return known[name]
-
-
-def _plain(value: object) -> object:
-    """The same data with whole numbers as integers: protobuf knows doubles only."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value

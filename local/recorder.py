@@ -22,6 +22,15 @@ from spec import names
 _CONFIG: Final = "PULUMI_CONFIG"
 
 
+def plain(value: Any) -> Any:  # noqa: ANN401  # JSON
+    """The same data with whole numbers as integers: protobuf knows doubles only."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One registered resource.

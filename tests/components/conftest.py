@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 from pulumi.runtime import mocks
 
-from local.recorder import Recorded, record
+from local.recorder import Recorded, plain, record
 from spec.stack_file import stack_settings
 
 ROOT = Path(__file__).parents[2]
@@ -35,15 +35,6 @@ def unsealed(value: Any) -> Any:
     if isinstance(value, dict):
         return unsealed(value["value"]) if SEALED in value else {k: unsealed(v) for k, v in value.items()}
     return [unsealed(item) for item in value] if isinstance(value, list) else value
-
-
-def plain(value: Any) -> Any:
-    """The same data with whole numbers as integers: protobuf knows doubles only."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True)

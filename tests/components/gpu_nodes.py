@@ -7,9 +7,9 @@ from typing import Any
 
 import kubernetes_validate
 
-from local.recorder import record
+from local.recorder import plain, record
 from spec.pool import GpuPoolSpec
-from tests.components.conftest import Render, kept_requests, plain
+from tests.components.conftest import Render, kept_requests
 
 CARDS: dict[str, Any] = {"gpuModel": "NVIDIA-A100-SXM4-80GB", "gpuMemory": "80Gi", "gpusPerNode": 4}
 MODES: dict[str, dict[str, Any]] = {

@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jsonschema
 import yaml
 
+from local.toolchain import Toolchain
 from tests.components.conftest import A100, POOLS, Render, unsealed
 
 MANAGED: dict[str, Any] = {"prometheus": {"provider": "managed"}}
@@ -27,6 +29,13 @@ FULL: dict[str, Any] = {
 }
 SOFTWARE = {"devicePlugin": "managed", "dcgmExporter": "managed"}
 POOL = POOLS[0] | A100
+
+PLURALS = {
+    "Alertmanager": "alertmanagers",
+    "Prometheus": "prometheuses",
+    "PrometheusRule": "prometheusrules",
+    "ServiceMonitor": "servicemonitors",
+}
 
 
 def jobs(found: Render) -> dict[str, dict[str, Any]]:
@@ -82,3 +91,23 @@ def closure(found: Render, kind: str, name: str) -> set[str]:
                 seen.add(urn)
                 waiting += [one for known, one in by_urn.items() if urn.endswith((f"${known}", f"::{known}"))]
     return seen
+
+
+def validator(tools: Toolchain, kind: str) -> Any:
+    """Checks objects against the operator's own definition of their kind."""
+    text = (tools.prometheus_crds / f"{PLURALS[kind]}.yaml").read_text(encoding="utf-8")
+    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
+    return jsonschema.Draft202012Validator(closed(version["schema"]["openAPIV3Schema"]) | {"type": "object"})
+
+
+def closed(schema: Any) -> Any:
+    """The same schema without unknown fields, which the API server would drop without a word."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: closed(value) for key, value in schema.items()}
+    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
+        whole = "kind" in schema["properties"] and "spec" in schema["properties"]
+        result["additionalProperties"] = whole
+    return result

@@ -6,11 +6,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 
 from local.toolchain import Toolchain
 from tests.components.alerting import MODELS
 from tests.components.conftest import PROD_MODELS, Render
+from tests.components.monitored import validator
 
 Renderer = Callable[..., Render]
 
@@ -125,23 +125,3 @@ class TestKinds:
         broken = broken | {"spec": broken["spec"] | {"targetLabel": []}}
         with pytest.raises(jsonschema.ValidationError, match="targetLabel"):
             validator(tools, "ServiceMonitor").validate(broken)
-
-
-def validator(tools: Toolchain, kind: str) -> Any:
-    """Checks objects against the operator's own definition of their kind."""
-    text = (tools.prometheus_crds / f"{kind.lower()}s.yaml").read_text(encoding="utf-8")
-    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
-    return jsonschema.Draft202012Validator(closed(version["schema"]["openAPIV3Schema"]) | {"type": "object"})
-
-
-def closed(schema: Any) -> Any:
-    """The same schema without unknown fields, which the API server would drop without a word."""
-    if isinstance(schema, list):
-        return [closed(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    result = {key: closed(value) for key, value in schema.items()}
-    if isinstance(schema.get("properties"), dict) and schema.get("type") == "object":
-        whole = "kind" in schema["properties"] and "spec" in schema["properties"]
-        result["additionalProperties"] = whole
-    return result

@@ -8,7 +8,6 @@ from unittest import mock
 import jsonschema
 import kubernetes_validate
 import pytest
-import yaml
 from kubernetes_validate import utils
 
 from components import versions
@@ -17,12 +16,11 @@ from local.toolchain import Toolchain
 from spec.estate import EstateSpec
 from spec.monitoring import MonitoringSpec
 from tests.components.conftest import Render
-from tests.components.monitored import EXISTING, FULL, MANAGED, POOL, SOFTWARE, closure, jobs
-from tests.components.test_monitors import closed
+from tests.components.monitored import EXISTING, FULL, MANAGED, POOL, SOFTWARE, closure, jobs, validator
 
 Renderer = Callable[..., Render]
 MODELS = {"a": "", "b": "scaling: {min: 2, max: 2}\nheartbeat: {}\n"}
-PLURALS = {"Prometheus": "prometheuses", "Alertmanager": "alertmanagers", "PrometheusRule": "prometheusrules"}
+KINDS = ("Prometheus", "Alertmanager", "PrometheusRule")
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -78,13 +76,13 @@ class TestValid:
     @pytest.mark.parametrize("stack", ["managed", "full", "existing"])
     def test_each_custom_resource(self, stack: str, tools: Toolchain, request: pytest.FixtureRequest) -> None:
         found: Render = request.getfixturevalue(stack)
-        for kind in PLURALS:
+        for kind in KINDS:
             for one in found.objects(kind):
                 validator(tools, kind).validate(one)
         assert found.objects("PrometheusRule")
 
     def test_a_field_that_does_not_exist_would_be_noticed(self, tools: Toolchain, full: Render) -> None:
-        for kind in PLURALS:
+        for kind in KINDS:
             broken = full.objects(kind)[0]
             broken = broken | {"spec": broken["spec"] | {"retentoin": "1d"}}
             with pytest.raises(jsonschema.ValidationError, match="retentoin"):
@@ -293,10 +291,3 @@ def names(within: dict[str, Any]) -> list[str]:
     (wanted,) = within["matchExpressions"]
     assert (wanted["key"], wanted["operator"]) == (NAME_LABEL, "In")
     return wanted["values"]
-
-
-def validator(tools: Toolchain, kind: str) -> Any:
-    """Checks objects against the operator's own definition of their kind."""
-    text = (tools.prometheus_crds / f"{PLURALS[kind]}.yaml").read_text(encoding="utf-8")
-    (version,) = yaml.load(text, yaml.CSafeLoader)["spec"]["versions"]
-    return jsonschema.Draft202012Validator(closed(version["schema"]["openAPIV3Schema"]) | {"type": "object"})
