@@ -14,7 +14,7 @@ from spec.monitoring import MonitoringSpec
 from spec.pool import GpuPoolSpec
 from tests.components.conftest import Render
 from tests.components.gpu_nodes import MODES, check, pool, rendered, selects, tolerates
-from tests.components.test_monitors import validator
+from tests.components.monitored import validator
 
 ALL = [pool(mode) for mode in MODES]
 MONITORING = MonitoringSpec.model_validate({"scrapeInterval": "5s", "labels": {"prometheus": "k8s"}})
