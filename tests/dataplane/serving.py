@@ -121,6 +121,10 @@ class Service:
         return _path(runtime.liveness_probe())
 
     @property
+    def metrics_url(self) -> str:
+        return f"http://127.0.0.1:{self.ports.metrics}/metrics"
+
+    @property
     def term_seconds(self) -> int:
         """What a pod has from SIGTERM to SIGKILL: preStop runs before SIGTERM."""
         return runtime.grace_seconds(self.revision) - runtime.DRAIN_SECONDS
@@ -134,7 +138,7 @@ class Service:
         return json.loads(text) if text else None
 
     def metrics(self) -> str:
-        status, text = fetch(f"http://127.0.0.1:{self.ports.metrics}/metrics")
+        status, text = fetch(self.metrics_url)
         assert status == 200
         return text
 
@@ -147,7 +151,9 @@ class Service:
         return text
 
     def until_ready(self) -> "Service":
+        """Triton opens its metrics port a moment after it answers on the others."""
         wait(lambda: self.process.poll() is not None or self.http(self.startup_path)[0] == 200, self)
+        wait(lambda: self.process.poll() is not None or fetch(self.metrics_url)[0] == 200, self)
         assert self.process.poll() is None, f"the server ended:\n{self.tail()}"
         return self
 
