@@ -1,5 +1,6 @@
 """What every room's tests share."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from local import toolchain
 from local.toolchain import Toolchain
 
 PROJECT = Path(__file__).resolve().parent.parent
+# A shell starts what it puts into the background with interrupts ignored, and the programs under test would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
