@@ -2,8 +2,9 @@
 """The Python language host for a Pulumi engine that came without one.
 
 The official host is not published as a Go module. This one serves the part of the protocol that `pulumi preview`, `up`,
-`refresh` and `destroy` use, and leaves running the program to the official `pulumi-language-python-exec`. It is copied
-as `pulumi-language-python` beside the engine, so it imports nothing of this project.
+`refresh`, `destroy` and policy packs use, and leaves running the program to the official `pulumi-language-python-exec`,
+and running a pack to the SDK's own `pulumi.policy`. It is copied as `pulumi-language-python` beside the engine, so it
+imports nothing of this project.
 """
 
 import json
@@ -12,10 +13,14 @@ import platform
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
+from typing import IO
 
 try:
     import grpc
@@ -102,15 +107,62 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "PULUMI_CONFIG": json.dumps(dict(request.config)),
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
         }
-        child = subprocess.Popen(command, cwd=request.pwd, env=environment)
-        self._children.add(child)
-        try:
-            code = child.wait()
-        finally:
-            self._children.discard(child)
+        code = self._wait(self._start(command, request.pwd, environment))
         if code == _MESSAGE_SHOWN:
             return language_pb2.RunResponse(bail=True)
         return language_pb2.RunResponse(error="" if code == 0 else f"the program ended with exit code {code}")
+
+    def RunPlugin(self, request, context):  # noqa: ANN001, ANN201, N802
+        """Run a policy pack until the engine hangs up, and hand on what it prints."""
+        if request.kind != "analyzer":
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, f"this host runs policy packs, and no {request.kind} plugins")
+        command = [_python(request.info), "-u", "-m", "pulumi.policy", *request.args, request.info.program_directory]
+        environment = os.environ | dict(variable.split("=", 1) for variable in request.env)
+        child = self._start(command, request.pwd, environment, output=subprocess.PIPE)
+        context.add_callback(child.terminate)
+        try:
+            for name, data in _printed(child):
+                piece = language_pb2.RunPluginResponse
+                yield piece(stdout=data) if name == "stdout" else piece(stderr=data)
+            yield language_pb2.RunPluginResponse(exitcode=self._wait(child))
+        finally:
+            child.terminate()
+            self._wait(child)
+
+    def _start(
+        self, command: list[str], folder: str, environment: dict[str, str], output: int | None = None
+    ) -> "subprocess.Popen[bytes]":
+        # The engine interrupts this host's whole process group. A Python that is interrupted while it ends says so at
+        # length, so children are in groups of their own, and end when this host ends them.
+        child = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output, process_group=0)
+        self._children.add(child)
+        return child
+
+    def _wait(self, child: "subprocess.Popen[bytes]") -> int:
+        try:
+            return child.wait()
+        finally:
+            self._children.discard(child)
+
+
+def _printed(child: "subprocess.Popen[bytes]") -> Iterator[tuple[str, bytes]]:
+    """What a process prints, piece by piece, until it has closed both of its outputs."""
+    pieces: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+
+    def read(name: str, pipe: IO[bytes]) -> None:
+        for line in pipe:
+            pieces.put((name, line))
+        pieces.put((name, b""))
+
+    streams = {"stdout": child.stdout, "stderr": child.stderr}
+    for name, pipe in streams.items():
+        threading.Thread(target=read, args=(name, pipe), daemon=True).start()
+    while streams:
+        name, data = pieces.get()
+        if data:
+            yield name, data
+        else:
+            streams.pop(name)
 
 
 def main() -> None:
