@@ -207,7 +207,7 @@ class Prometheus(CustomSpec):
     KIND = "Prometheus"
 
     image: str
-    version: str
+    version: str | None
     replicas: int
     retention: str
     retention_size: str
@@ -237,7 +237,7 @@ class Alertmanager(CustomSpec):
     KIND = "Alertmanager"
 
     image: str
-    version: str
+    version: str | None
     replicas: int
     config_secret: str
     automount_service_account_token: bool

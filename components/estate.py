@@ -75,6 +75,8 @@ class TritonEstate(pulumi.ComponentResource):
             )
         hami, hami_pools = self._gpu_software(spec), {pool.name for pool in pools_in(spec.gpu_pools, HAMI_MODES)}
         keda = self._install_autoscaler(spec)
+        ingress = self._install_ingress(args.estate)
+        sidecars = ingress.injects if ingress else []
         serving: dict[str, list[pulumi.Resource]] = {}
         for model in args.estate.models:
             # On the nodes, not on the pool: a dependency on a component costs one edge for each of its children.
@@ -88,21 +90,22 @@ class TritonEstate(pulumi.ComponentResource):
                 autoscaler=spec.autoscaler,
                 access=access.access(spec),
             )
-            options = self._child(depends_on=[namespace, *self._operator, *keda, *nodes])
+            options = self._child(depends_on=[namespace, *self._operator, *keda, *sidecars, *nodes])
             serving[model.name] = TritonService(model.name, arguments, options).serving
         self._watch(args.estate)
         self._show(spec)
         self.outputs = outputs.contract(args.estate)
-        self._expose(args.estate, namespace, serving)
+        if ingress:
+            self._expose(args.estate, ingress, namespace, serving)
         if spec.tokens and spec.tokens.consumers and spec.ingress and args.token_keys is not None:
             self.outputs |= {"tokens": tokens.minted(spec.tokens, spec.ingress, args.token_keys)}
         self.register_outputs({})
 
-    def _expose(self, estate: Estate, namespace: pulumi.Resource, serving: Mapping[str, list[pulumi.Resource]]) -> None:
-        """Gateways, and the routes to models, each of which waits for its own model only."""
-        spec, models, found = estate.spec, estate.models, access.access(estate.spec)
-        if spec.ingress is None or found is None:
-            return
+    def _install_ingress(self, estate: Estate) -> IstioIngress | None:
+        """The gateways, and Istio where this stack brings it."""
+        spec = estate.spec
+        if spec.ingress is None:
+            return None
         below: list[pulumi.Resource] = []
         if spec.ingress.provider == "managed":
             # The CNI plugin sets up the network of pods from their nodes.
@@ -112,9 +115,26 @@ class TritonEstate(pulumi.ComponentResource):
                 self._namespace(GATEWAY_NAMESPACE, "gateways", "baseline"),
             ]
         arguments = IstioIngressArgs(
-            ingress=spec.ingress, tokens=spec.tokens, models=models, namespace=spec.namespace, charts=dict(spec.charts)
+            ingress=spec.ingress,
+            tokens=spec.tokens,
+            models=estate.models,
+            namespace=spec.namespace,
+            charts=dict(spec.charts),
         )
-        ready = IstioIngress("ingress", arguments, self._child(depends_on=below)).ready
+        return IstioIngress("ingress", arguments, self._child(depends_on=below))
+
+    def _expose(
+        self,
+        estate: Estate,
+        ingress: IstioIngress,
+        namespace: pulumi.Resource,
+        serving: Mapping[str, list[pulumi.Resource]],
+    ) -> None:
+        """The routes to models, each of which waits for its own model only."""
+        spec, models, found = estate.spec, estate.models, access.access(estate.spec)
+        if spec.ingress is None or found is None:
+            return
+        ready = ingress.ready
         copies = model_routes.copies(models)
         for model in models:
             routes = ModelRoutesArgs(

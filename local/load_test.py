@@ -6,6 +6,7 @@ import pulumi_kubernetes as k8s
 import yaml
 from pydantic_core import PydanticCustomError
 
+from components.ingress import access
 from components.serving import load_test
 from local.recorder import plain, record
 from spec.catalog import load
@@ -33,8 +34,17 @@ def manifest(
     """
     estate = load(project / "models", stack_settings(project, stack), f"Pulumi.{stack}.yaml")
     chosen, namespace = _revision(estate.model(model), revision), estate.spec.namespace
+    # Beside a sidecar of its own where the models have one: they let nobody in who has no identity.
+    found = access.access(estate.spec)
     try:
-        job = load_test.job(chosen, namespace, image=image or load_test.client_image(chosen), concurrency=concurrency)
+        job = load_test.job(
+            chosen,
+            namespace,
+            image=image or load_test.client_image(chosen),
+            concurrency=concurrency,
+            labels=access.pod_labels(found) if found else None,
+            annotations=access.pod_annotations(found) if found else None,
+        )
     except PydanticCustomError as refusal:
         raise SpecError((refusal.context or {})["problems"]) from None
     data = load_test.request_data(chosen)

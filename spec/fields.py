@@ -198,7 +198,8 @@ _LABEL_VALUE: Final = re.compile(r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])
 TRITON_NAME: Final = re.compile(r"^[A-Za-z0-9][-A-Za-z0-9_.]{0,246}$")
 TRITON_NAME_FORM: Final = "1 to 247 letters, digits, -, _ and ., beginning with a letter or digit"
 _IMAGE: Final = re.compile(
-    r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]*|@sha256:[0-9a-f]{64})$"
+    r"^[a-z0-9.-]+(:[0-9]+)?(/[a-z0-9._-]+)*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$"
 )
 
 LabelValue = Annotated[
@@ -222,7 +223,7 @@ Image = Annotated[
     _matches(
         _IMAGE,
         "a container image with a tag or a digest",
-        "[registry/]name:tag or [registry/]name@sha256:digest",
+        "[registry/]name:tag, [registry/]name@sha256:digest, or both: [registry/]name:tag@sha256:digest",
         "nvcr.io/nvidia/tritonserver:25.08-py3",
     ),
     WithJsonSchema({"type": "string", "pattern": _IMAGE.pattern}),

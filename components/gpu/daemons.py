@@ -1,6 +1,5 @@
 """What the DaemonSets on GPU nodes have in common."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,10 +7,11 @@ from typing import Final
 import pulumi_kubernetes as k8s
 
 from components.gpu import node_pool
+from components.rolling import rolled_by
 from spec import names
+from spec.images import parse_image
 from spec.pool import GpuPoolSpec
 
-CONFIG_HASH: Final = f"{names.LABEL_DOMAIN}/config-sha256"
 _CONFIG_VOLUME: Final = "config"
 
 
@@ -22,7 +22,7 @@ class Daemon:
     Attributes:
         component: what it is.
         instance: which of several; the component itself where there is one.
-        image: image with a tag.
+        image: with a tag, a digest or both.
         config: files of the ConfigMap by name.
         pools: whose nodes it runs on.
     """
@@ -46,7 +46,7 @@ class Daemon:
     @property
     def labels(self) -> dict[str, str]:
         """Labels of every object; the version makes an upgrade stand out in a preview."""
-        version = {"app.kubernetes.io/version": self.image.rpartition(":")[2]}
+        version = {"app.kubernetes.io/version": parse_image(self.image).version}
         return names.estate_labels(self.component) | self.selector | version
 
     @property
@@ -84,9 +84,7 @@ class Daemon:
                     type="RollingUpdate", rolling_update=k8s.apps.v1.RollingUpdateDaemonSetArgs(max_unavailable=1)
                 ),
                 template=k8s.core.v1.PodTemplateSpecArgs(
-                    metadata=k8s.meta.v1.ObjectMetaArgs(
-                        labels=self.labels, annotations={CONFIG_HASH: _sha256(self.config)}
-                    ),
+                    metadata=k8s.meta.v1.ObjectMetaArgs(labels=self.labels, annotations=rolled_by(self.config)),
                     spec=k8s.core.v1.PodSpecArgs(
                         priority_class_name="system-node-critical",
                         # None of them talks to the API server.
@@ -123,8 +121,3 @@ def security(*capabilities: str) -> k8s.core.v1.SecurityContextArgs:
         allow_privilege_escalation=False,
         capabilities=k8s.core.v1.CapabilitiesArgs(drop=["ALL"], add=list(capabilities) or None),
     )
-
-
-def _sha256(files: Mapping[str, str]) -> str:
-    text = "".join(f"{name}\0{content}\0" for name, content in sorted(files.items()))
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -90,12 +90,19 @@ def pod_labels(found: Access) -> dict[str, str]:
     return {_INJECT: "true" if found.sidecars else "false"}
 
 
+def companion_labels(found: Access | None) -> dict[str, str]:
+    """Keeps a pod beside the models outside the mesh, whatever the namespace says."""
+    return {_INJECT: "false"} if found else {}
+
+
 def pod_annotations(found: Access) -> dict[str, str]:
     """What makes a sidecar fit: Prometheus goes past it, and it is there before anything else of the pod."""
     if not found.sidecars:
         return {}
     return {
         "traffic.sidecar.istio.io/excludeInboundPorts": str(runtime.METRICS_PORT),
+        # Or the sidecar would be annotated as one more place of the pod's metrics.
+        "prometheus.istio.io/merge-metrics": "false",
         # An init container that is restarted: it runs before the one that copies the models.
         "sidecar.istio.io/nativeSidecar": "true",
         # And before Triton, which may read the store itself, where a cluster has no such containers.

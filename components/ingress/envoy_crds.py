@@ -72,7 +72,7 @@ class Patch(Part):
 class ConfigPatch(Part):
     """One change of the proxy's configuration."""
 
-    apply_to: Literal["HTTP_FILTER", "HTTP_ROUTE"]
+    apply_to: Literal["NETWORK_FILTER", "HTTP_FILTER", "HTTP_ROUTE"]
     match: PatchMatch
     patch: Patch
 

@@ -52,12 +52,15 @@ class IstioIngress(pulumi.ComponentResource):
 
     Attributes:
         ready: what routes and policies wait for.
+        injects: what has to be there before a pod that asks for a sidecar; a pod that comes sooner runs without one.
     """
 
     ready: list[pulumi.Resource]
+    injects: list[pulumi.Resource]
 
     def __init__(self, name: str, args: IstioIngressArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("triton-estate:ingress:IstioIngress", name, None, opts)
+        self.injects = []
         self.ready = self._istio(args)
         for gateway in settings.gateways(args.ingress):
             self._gateway(gateway, args)
@@ -74,6 +77,7 @@ class IstioIngress(pulumi.ComponentResource):
             below = [base, cni]
         values = istiod_values(ingress)
         istiod = chart_release("istiod", versions.ISTIOD, CONTROL_NAMESPACE, values, charts, self._child(below))
+        self.injects = [istiod] if ingress.sidecars else []
         found: list[pulumi.Resource] = [base, istiod]
         for gateway in settings.gateways(ingress):
             release, values = RELEASES[gateway.name], gateway_values(ingress, gateway, args.models)

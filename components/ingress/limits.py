@@ -28,6 +28,9 @@ _PRIORITY: Final = 10
 _RATE_FILTER: Final = "envoy.filters.http.local_ratelimit"
 _SIZE_FILTER: Final = "envoy.filters.http.buffer"
 _EXTENSIONS: Final = "type.googleapis.com/envoy.extensions.filters.http"
+_HTTP_CONNECTION: Final = "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
+# What the rate limit answers; no answer of a pod passes where this is changed.
+_RATE_STATUS: Final = 429
 _ROUTER: Final = "envoy.filters.http.router"
 # Where Istio's check of tokens leaves what a token says.
 _TOKEN_METADATA: Final = "envoy.filters.http.jwt_authn"  # noqa: S105  # a name
@@ -37,6 +40,7 @@ _SHARED: Final = "model"
 _EACH: Final = "model-of-consumer"
 _CONSUMER: Final = "consumer"
 _UNLIMITED: Final = 2**32 - 1
+_TOO_MANY: Final = "too many requests: this model's limit per second is reached, try again in a second"
 # Consumers whose rates are remembered for one model; the one not seen for longest is forgotten first.
 _CONSUMERS: Final = 10_000
 # An Envoy that buffers before it copies drops the copy of a request that is larger than its buffer, by default the
@@ -84,9 +88,30 @@ def _rates(models: Sequence[Model]) -> Iterator[ConfigPatch]:
         "rate_limits": [{"actions": [_of_the_route(_SHARED)]}, {"actions": [_of_the_route(_EACH), _consumer()]}],
     }
     yield _before_the_router(_RATE_FILTER, config)
+    yield _says_why()
     for model, _ in limited:
         value = {"metadata": {"filter_metadata": {names.PROJECT: {_key(model): model.name}}}}
         yield from (_route_patch(route, value) for route in _route_names(model))
+
+
+def _says_why() -> ConfigPatch:
+    """What is too much gets a text: Triton's own form over HTTP, where its clients look for it; the text over gRPC."""
+    # Its flag comes too late, for the log only. Envoy insists on a key under which the number could be changed.
+    number = {"default_value": _RATE_STATUS, "runtime_key": f"{names.PROJECT}.rate_status"}
+    limited = {"status_code_filter": {"comparison": {"op": "EQ", "value": number}}}
+    grpc = {"header_filter": {"header": {"name": "content-type", "string_match": {"prefix": "application/grpc"}}}}
+    text = {"inline_string": _TOO_MANY}
+    as_json = {"json_format": {"error": "%LOCAL_REPLY_BODY%"}}
+    mappers: list[dict[str, Any]] = [
+        {"filter": {"and_filter": {"filters": [limited, grpc]}}, "body": text},
+        {"filter": limited, "body": text, "body_format_override": as_json},
+    ]
+    config = {"@type": f"type.googleapis.com/{_HTTP_CONNECTION}", "local_reply_config": {"mappers": mappers}}
+    return ConfigPatch(
+        apply_to="NETWORK_FILTER",
+        match=PatchMatch(listener=ListenerMatch(filter_chain=FilterChainMatch(filter=FilterMatch()))),
+        patch=Patch(operation="MERGE", value={"name": FilterMatch().name, "typed_config": config}),
+    )
 
 
 def _key(model: Model) -> str:

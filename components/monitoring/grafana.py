@@ -1,6 +1,5 @@
 """Grafana with the dashboards, or the dashboards for a Grafana that is there."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -10,13 +9,13 @@ import yaml
 
 from components import versions
 from components.args import Args
+from components.rolling import rolled_by
 from components.serving import objects
 from spec import names
 from spec.grafana import GRAFANA, PASSWORD_KEY, PORT, GrafanaSpec, dashboard_uid
 from spec.pool import GpuPoolSpec
 from spec.signals import Windows
 
-HASH_ANNOTATION: Final = f"{names.LABEL_DOMAIN}/config-sha256"
 _PROVISIONING: Final = "grafana-provisioning"
 _SOURCES_FILE: Final = "datasources.yaml"
 _DASHBOARDS_FILE: Final = "dashboards.yaml"
@@ -145,7 +144,6 @@ def deployment(
         files: what it reads when it starts, see :func:`provisioning`. Dashboards it reads again by itself.
         boards: names of the ConfigMaps with the dashboards.
     """
-    told = "".join(f"{name}\n{text}" for name, text in sorted(files.items()))
     return k8s.apps.v1.DeploymentInitArgs(
         metadata=_metadata(GRAFANA, namespace),
         spec=k8s.apps.v1.DeploymentSpecArgs(
@@ -154,7 +152,7 @@ def deployment(
             template=k8s.core.v1.PodTemplateSpecArgs(
                 metadata=k8s.meta.v1.ObjectMetaArgs(
                     labels=names.estate_labels(GRAFANA),
-                    annotations={HASH_ANNOTATION: hashlib.sha256(told.encode()).hexdigest()},
+                    annotations=rolled_by(files),
                 ),
                 spec=k8s.core.v1.PodSpecArgs(
                     automount_service_account_token=False,

@@ -1,6 +1,5 @@
 """prometheus-adapter: answers the custom metrics API from Prometheus."""
 
-import hashlib
 from typing import ClassVar, Final
 
 import pulumi
@@ -11,6 +10,7 @@ from components.args import Args
 from components.crds import CustomSpec, Part, custom_resource
 from components.monitoring import adapter_access, adapter_rules
 from components.monitoring.adapter_access import NAME, labels, metadata
+from components.rolling import rolled_by
 from components.serving import objects
 from spec import names
 from spec.signals import Windows
@@ -24,7 +24,6 @@ _PORT_NAME: Final = "https"
 _CONFIG_PATH: Final = "/etc/adapter"
 _CONFIG_FILE: Final = "config.yaml"
 _CERTIFICATE_PATH: Final = "/var/run/serving-cert"
-_HASH_ANNOTATION: Final = f"{names.LABEL_DOMAIN}/config-sha256"
 # What the project's own manifests ask for; it keeps the names of all series of the rules in memory.
 _CPU: Final = "100m"
 _MEMORY: Final = "256Mi"
@@ -166,7 +165,7 @@ def registration(version: str, args: MetricsAdapterArgs) -> k8s.apiregistration.
 
 def deployment(args: MetricsAdapterArgs) -> k8s.apps.v1.DeploymentInitArgs:
     """Two replicas on two nodes; a changed rule rolls them."""
-    digest = hashlib.sha256(adapter_rules.config(args.windows).encode()).hexdigest()
+    read = {"config": adapter_rules.config(args.windows)}
     return k8s.apps.v1.DeploymentInitArgs(
         metadata=metadata(NAME, args.namespace),
         spec=k8s.apps.v1.DeploymentSpecArgs(
@@ -177,7 +176,7 @@ def deployment(args: MetricsAdapterArgs) -> k8s.apps.v1.DeploymentInitArgs:
                 rolling_update=k8s.apps.v1.RollingUpdateDeploymentArgs(max_surge=1, max_unavailable=0),
             ),
             template=k8s.core.v1.PodTemplateSpecArgs(
-                metadata=k8s.meta.v1.ObjectMetaArgs(labels=labels(), annotations={_HASH_ANNOTATION: digest}),
+                metadata=k8s.meta.v1.ObjectMetaArgs(labels=labels(), annotations=rolled_by(read)),
                 spec=_pod(args),
             ),
         ),

@@ -12,6 +12,7 @@ from components.crds import custom_resource
 from components.monitoring import scraping
 from spec import names, prometheus
 from spec.estate import EstateSpec
+from spec.images import parse_image
 from spec.monitoring import MonitoringSpec
 from spec.prometheus import AlertmanagerSpec, PrometheusSpec, StorageSpec
 
@@ -246,5 +247,6 @@ def _spread(name: str) -> list[crds.TopologySpread]:
     ]
 
 
-def _version(image: str) -> str:
-    return image.rpartition(":")[2]
+def _version(image: str) -> str | None:
+    # The operator reads it as a number of a release, which no digest is; without one it takes its own.
+    return parse_image(image).tag

@@ -1,5 +1,7 @@
 """The debug twin of a model: a replica in which nothing runs, to look into."""
 
+from collections.abc import Mapping
+
 import pulumi_kubernetes as k8s
 
 from components.serving import network, workload
@@ -8,13 +10,15 @@ from spec.model import DebugSpec
 from spec.resolve import Model
 
 
-def pod(model: Model, debug: DebugSpec, namespace: str) -> k8s.core.v1.PodInitArgs:
+def pod(
+    model: Model, debug: DebugSpec, namespace: str, labels: Mapping[str, str] | None = None
+) -> k8s.core.v1.PodInitArgs:
     """A pod like those of the primary revision, with its image, files, resources and node, that does nothing.
 
-    Neither a Service nor a monitor nor a disruption budget selects it.
+    Neither a Service nor a monitor nor a disruption budget selects it; further labels may be given.
     """
     metadata = _metadata(model, namespace)
-    metadata.labels = _labels(model) | dict(model.primary.pod_labels)
+    metadata.labels = _labels(model) | dict(model.primary.pod_labels) | dict(labels or {})
     return k8s.core.v1.PodInitArgs(metadata=metadata, spec=workload.pod(model.primary, debug))
 
 

@@ -1,14 +1,15 @@
 """The heartbeat of one revision: a small program beside it that sends a real request to every replica."""
 
-import hashlib
 import inspect
 import json
+from collections.abc import Mapping
 from typing import Final
 
 import pulumi_kubernetes as k8s
 
 import probes.heartbeat
 from components import versions
+from components.rolling import rolled_by
 from components.serving import network, objects, runtime
 from spec import names
 from spec.heartbeat import Heartbeat
@@ -17,7 +18,6 @@ from spec.resolve import Revision
 METRICS_PORT: Final = 8003
 # The same in every revision, so it stands in the namespace once.
 CODE_CONFIG_MAP: Final = "triton-heartbeat"
-HASH_ANNOTATION: Final = f"{names.LABEL_DOMAIN}/heartbeat-sha256"
 _CODE_FILE: Final = "heartbeat.py"
 _CODE_PATH: Final = "/heartbeat/code"
 _SETTINGS_FILE: Final = "settings.json"
@@ -58,10 +58,20 @@ def settings_config_map(revision: Revision, heartbeat: Heartbeat, namespace: str
     )
 
 
-def deployment(revision: Revision, heartbeat: Heartbeat, namespace: str) -> k8s.apps.v1.DeploymentInitArgs:
-    """One pod; a second one would only double the requests."""
+def deployment(
+    revision: Revision, heartbeat: Heartbeat, namespace: str, labels: Mapping[str, str] | None = None
+) -> k8s.apps.v1.DeploymentInitArgs:
+    """One pod; a second one would only double the requests.
+
+    Args:
+        revision: to which the requests go.
+        heartbeat: the requests.
+        namespace: of the revision.
+        labels: further labels of the pod; no selector asks for them.
+    """
+    own = names.companion_labels(names.HEARTBEAT, revision.model, revision.owner, revision.name)
     selector = names.companion_selector(names.HEARTBEAT, revision.model, revision.name)
-    told = f"{code()}\0{settings(revision, heartbeat, namespace)}"
+    told = {"code": code(), "settings": settings(revision, heartbeat, namespace)}
     return k8s.apps.v1.DeploymentInitArgs(
         metadata=_metadata(revision, namespace),
         spec=k8s.apps.v1.DeploymentSpecArgs(
@@ -69,8 +79,8 @@ def deployment(revision: Revision, heartbeat: Heartbeat, namespace: str) -> k8s.
             selector=k8s.meta.v1.LabelSelectorArgs(match_labels=selector),
             template=k8s.core.v1.PodTemplateSpecArgs(
                 metadata=k8s.meta.v1.ObjectMetaArgs(
-                    labels=names.companion_labels(names.HEARTBEAT, revision.model, revision.owner, revision.name),
-                    annotations={HASH_ANNOTATION: hashlib.sha256(told.encode()).hexdigest()},
+                    labels=own | dict(labels or {}),
+                    annotations=rolled_by(told),
                 ),
                 spec=_pod(revision),
             ),

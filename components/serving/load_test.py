@@ -5,6 +5,7 @@ Sources: perf_analyzer's command line and input data pages.
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pulumi_kubernetes as k8s
@@ -12,6 +13,7 @@ import pulumi_kubernetes as k8s
 from components.serving import objects, runtime
 from spec import names, triton
 from spec.fields import refuse
+from spec.images import parse_image
 from spec.resolve import Revision
 
 _ROLE: Final = "load-test"
@@ -29,12 +31,13 @@ def name(revision: Revision) -> str:
 
 
 def client_image(revision: Revision) -> str:
-    """The SDK image of the same release as the server.
+    """The SDK image of the same release as the server; a digest is the server's own, and is left out.
 
     Raises:
         PydanticCustomError: the server's image is not NVIDIA's, so nobody knows which client fits.
     """
-    stock = _STOCK_IMAGE.fullmatch(revision.image)
+    image = parse_image(revision.image)
+    stock = _STOCK_IMAGE.fullmatch(f"{image.name}:{image.tag}")
     if not stock:
         refuse(f"{revision.image} has no SDK image that could be told from its name",
                allowed="NVIDIA's own images", fix="name one: --image <image with perf_analyzer>")  # fmt: skip
@@ -94,8 +97,25 @@ def config_map(revision: Revision, namespace: str, data: str) -> k8s.core.v1.Con
     return k8s.core.v1.ConfigMapInitArgs(metadata=_metadata(revision, namespace), data={_DATA_FILE: data})
 
 
-def job(revision: Revision, namespace: str, *, image: str, concurrency: str) -> k8s.batch.v1.JobInitArgs:
-    """One run. A failed measurement fails the Job, and nothing tries again: load must not come back by itself."""
+def job(
+    revision: Revision,
+    namespace: str,
+    *,
+    image: str,
+    concurrency: str,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> k8s.batch.v1.JobInitArgs:
+    """One run. A failed measurement fails the Job, and nothing tries again: load must not come back by itself.
+
+    Args:
+        revision: what is tested.
+        namespace: where it runs.
+        image: with perf_analyzer.
+        concurrency: requests in flight, ``first:last:step``.
+        labels: further labels of the pod.
+        annotations: of the pod.
+    """
     has_data = request_data(revision) is not None
     mount = k8s.core.v1.VolumeMountArgs(name="data", mount_path=_DATA_PATH, read_only=True)
     container = k8s.core.v1.ContainerArgs(
@@ -113,7 +133,10 @@ def job(revision: Revision, namespace: str, *, image: str, concurrency: str) -> 
         spec=k8s.batch.v1.JobSpecArgs(
             backoff_limit=0,
             template=k8s.core.v1.PodTemplateSpecArgs(
-                metadata=k8s.meta.v1.ObjectMetaArgs(labels=_labels(revision)),
+                metadata=k8s.meta.v1.ObjectMetaArgs(
+                    labels=_labels(revision) | dict(labels or {}),
+                    annotations=dict(annotations) if annotations else None,
+                ),
                 spec=k8s.core.v1.PodSpecArgs(
                     restart_policy="Never",
                     automount_service_account_token=False,

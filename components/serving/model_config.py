@@ -1,6 +1,5 @@
-"""The config.pbtxt files of a service: ConfigMap, mounts and the hash that rolls the pods."""
+"""The config.pbtxt files of a service: ConfigMap and mounts."""
 
-import hashlib
 from typing import Final
 
 import pulumi_kubernetes as k8s
@@ -10,21 +9,12 @@ from components.serving.runtime import MODELS_PATH
 from spec import names, triton
 from spec.resolve import Revision
 
-HASH_ANNOTATION: Final = f"{names.LABEL_DOMAIN}/config-sha256"
 VOLUME: Final = "model-config"
 
 
 def data(revision: Revision) -> dict[str, str]:
     """File name in the ConfigMap -> config.pbtxt text, for each model that has a config in the model file."""
     return {f"{name}.pbtxt": triton.render(config) for name, config in sorted(revision.configs.items())}
-
-
-def sha256(revision: Revision) -> str:
-    """Hash of all that ``data`` holds."""
-    digest = hashlib.sha256()
-    for name, text in data(revision).items():
-        digest.update(f"{name}\0{text}\0".encode())
-    return digest.hexdigest()
 
 
 def config_map(revision: Revision, namespace: str) -> k8s.core.v1.ConfigMapInitArgs:

@@ -126,13 +126,15 @@ class TritonService(pulumi.ComponentResource):
             self._child(),
         )
         k8s.networking.v1.NetworkPolicy(name, heartbeat.network_policy(revision, namespace), self._child())
+        labels = access.companion_labels(self._access)
         k8s.apps.v1.Deployment(
-            name, heartbeat.deployment(revision, beat, namespace), self._child(depends_on=[settings])
+            name, heartbeat.deployment(revision, beat, namespace, labels), self._child(depends_on=[settings])
         )
 
     def _debug(self, model: Model, twin: DebugSpec) -> None:
         name = names.debug(model.name)
-        k8s.core.v1.Pod(name, debug.pod(model, twin, self._namespace), self._child())
+        labels = access.companion_labels(self._access)
+        k8s.core.v1.Pod(name, debug.pod(model, twin, self._namespace, labels), self._child())
         k8s.networking.v1.NetworkPolicy(name, debug.network_policy(model, self._namespace), self._child())
 
     def _deployment(self, name: str, revision: Revision) -> k8s.apps.v1.Deployment:

@@ -7,6 +7,7 @@ from typing import Final
 import pulumi_kubernetes as k8s
 
 from components.gpu import node_pool
+from components.rolling import rolled_by
 from components.serving import model_config, objects, repository, runtime
 from spec import names
 from spec.fields import duration_seconds, mebibytes
@@ -45,7 +46,7 @@ def deployment(
             template=k8s.core.v1.PodTemplateSpecArgs(
                 metadata=k8s.meta.v1.ObjectMetaArgs(
                     labels=pod_labels | dict(labels or {}),
-                    annotations={model_config.HASH_ANNOTATION: model_config.sha256(revision), **(annotations or {})},
+                    annotations={**rolled_by(model_config.data(revision)), **(annotations or {})},
                 ),
                 spec=pod(revision),
             ),

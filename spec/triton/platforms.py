@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from spec.images import parse_image
 from spec.problems import ABSENT, Problem
 from spec.triton.parse import closest
 from spec.triton.proto import ModelConfig
@@ -15,7 +16,8 @@ from spec.triton.values import ENSEMBLE, PLATFORMS, backend_of, is_ensemble, onl
 
 _KNOWN_BACKENDS: Final = frozenset(PLATFORMS.values())
 _CAPABILITY: Final = re.compile(r"[1-9]\d*\.\d+")
-_STOCK_IMAGE: Final = re.compile(r"nvcr\.io/nvidia/tritonserver:(\d\d)\.(\d\d)-.+")
+_STOCK_IMAGE: Final = "nvcr.io/nvidia/tritonserver"
+_STOCK_TAG: Final = re.compile(r"(\d\d)\.(\d\d)-.+")
 _TENSORFLOW: Final = "tensorflow"
 # Release notes of Triton 25.03: the TensorFlow backend is deprecated and no longer in the image.
 _LAST_WITH_TENSORFLOW: Final = (25, 2)
@@ -39,7 +41,8 @@ def check_platform(config: ModelConfig) -> Iterator[Problem]:
 def check_image(config: ModelConfig, image: str) -> list[Problem]:
     """The image has the backend, as far as its name says: NVIDIA's own images dropped TensorFlow."""
     backend = backend_of(config)
-    stock = _STOCK_IMAGE.fullmatch(image)
+    found = parse_image(image)
+    stock = _STOCK_TAG.fullmatch(found.tag or "") if found.name == _STOCK_IMAGE else None
     if backend != _TENSORFLOW or not stock or (int(stock[1]), int(stock[2])) <= _LAST_WITH_TENSORFLOW:
         return []
     last = "nvcr.io/nvidia/tritonserver:25.02-py3"

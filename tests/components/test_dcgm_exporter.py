@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from components.gpu import dcgm_exporter, node_pool
-from components.gpu.daemons import CONFIG_HASH
 from components.gpu.dcgm_exporter import DcgmExporter, DcgmExporterArgs
+from components.rolling import CONFIG_HASH
 from local.toolchain import Toolchain
 from spec import signals
 from spec.monitoring import MonitoringSpec

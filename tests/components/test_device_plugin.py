@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from components import versions
 from components.gpu import device_plugin, hami, node_pool
-from components.gpu.daemons import CONFIG_HASH
 from components.gpu.device_plugin import NvidiaDevicePlugin, NvidiaDevicePluginArgs
+from components.rolling import CONFIG_HASH
 from spec.gpu_software import PLUGIN_MODES
 from spec.monitoring import MonitoringSpec
 from spec.pool import GpuPoolSpec
@@ -36,6 +36,13 @@ def config(found: Render, name: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def estate() -> Render:
     return plugins(*ALL)
+
+
+@pytest.mark.parametrize(("pin", "version"), [(":v1@", "v1"), ("@", "0" * 12)])
+def test_a_digest_does_not_become_a_label(pin: str, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "DEVICE_PLUGIN_IMAGE", f"nvcr.io/nvidia/k8s-device-plugin{pin}sha256:{'0' * 64}")
+    pod = daemon_pod(plugins(pool("whole")), "whole")
+    assert pod["metadata"]["labels"]["app.kubernetes.io/version"] == version
 
 
 class TestConfiguration:

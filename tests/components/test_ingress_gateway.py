@@ -14,6 +14,7 @@ from spec.names import DNS_LABEL
 from tests.components.conftest import ONNX, Render
 from tests.components.exposed import API, AUTH, CLUSTER, DOMAIN, INTERNAL, THREE, existing, stack
 from tests.components.monitored import closure
+from tests.components.proxy import services
 
 Renderer = Callable[..., Render]
 NAMESPACE = "kubernetes.io/metadata.name"
@@ -92,7 +93,7 @@ class TestListeners:
     def test_with_a_certificate_plain_http_leads_to_https(self, render: Renderer) -> None:
         secure, plain = render({}, **stack()).one("Gateway")["spec"]["servers"]
         assert secure["port"] == {"number": 443, "name": "https", "protocol": "HTTPS"}
-        assert secure["tls"]["mode"] == "SIMPLE"
+        assert (secure["tls"]["mode"], secure["tls"]["minProtocolVersion"]) == ("SIMPLE", "TLSV1_2")
         assert plain == {
             "port": {"number": 80, "name": "http", "protocol": "HTTP"},
             "hosts": [f"serving/*.{DOMAIN}"],
@@ -114,6 +115,24 @@ class TestListeners:
         # The gateway reads it in the namespace of its pods.
         assert certificate["metadata"]["namespace"] == gateway["metadata"]["namespace"] == "istio-ingress"
         assert gateway["spec"]["servers"][0]["tls"]["credentialName"] == certificate["spec"]["secretName"]
+
+    def test_each_gateway_has_one_for_the_hosts_that_it_serves(self, render: Renderer) -> None:
+        internal = {"domain": "models.internal", "tls": {"issuer": "inside"}}
+        models = {"m": "", "n": "traffic: {host: other}\n"}
+        found = render(models, **stack(prefixHost=DOMAIN, internal=internal | {"prefixHost": "all.models.internal"}))
+        kept = {one["spec"]["secretName"]: one for one in found.objects("Certificate")}
+        assert len(kept) == len(found.objects("Gateway")) == 2
+        for gateway, issuer in zip(found.objects("Gateway"), ("letsencrypt", "inside"), strict=True):
+            (credential,) = [one["tls"]["credentialName"] for one in gateway["spec"]["servers"][:1]]
+            metadata, certificate = gateway["metadata"], kept[credential]
+            assert certificate["metadata"]["namespace"] == metadata["namespace"]
+            named = set(certificate["spec"].pop("dnsNames"))
+            reference = {"group": "cert-manager.io", "kind": "ClusterIssuer", "name": issuer}
+            assert certificate["spec"] == {"secretName": credential, "issuerRef": reference}
+            served = set(services(found, f"{metadata['namespace']}/{metadata['name']}"))
+            assert len(served) == 3
+            # A wildcard stands for one label.
+            assert {f"*.{host.partition('.')[2]}" if host not in named else host for host in served} == named
 
     def test_a_given_one_is_taken(self, render: Renderer) -> None:
         found = render({}, **stack(tls={"secret": "wildcard"}))
@@ -213,6 +232,32 @@ class TestSidecars:
         found = pod(render({"m": ""}, **stack(sidecars=True)))
         assert found["labels"][INJECT] == "true"
         assert "8002" in found["annotations"][EXCLUDED].split(",")
+
+    def test_it_is_no_second_place_of_a_pods_metrics(self, render: Renderer) -> None:
+        annotations = pod(render({"m": ""}, **stack(sidecars=True)))["annotations"]
+        assert annotations["prometheus.istio.io/merge-metrics"] == "false"
+
+    @pytest.mark.parametrize("sidecars", [True, False])
+    def test_what_stands_beside_a_model_stays_outside_whatever_the_namespace_says(
+        self, sidecars: bool, render: Renderer
+    ) -> None:
+        found = render({"m": f"{ONNX}heartbeat: {{}}\ndebug: {{}}\n"}, **stack(sidecars=sidecars))
+        beating = found.one("Deployment", "m-v1-heartbeat")["spec"]
+        assert beating["template"]["metadata"]["labels"][INJECT] == "false"
+        assert INJECT not in beating["selector"]["matchLabels"]
+        assert found.one("Pod", "m-debug")["metadata"]["labels"][INJECT] == "false"
+
+    def test_a_stack_without_a_gateway_says_nothing_of_sidecars(self, render: Renderer) -> None:
+        assert INJECT not in str(render({"m": f"{ONNX}heartbeat: {{}}\ndebug: {{}}\n"}, **CLUSTER).resources)
+
+    @pytest.mark.parametrize(
+        ("settings", "waits"),
+        [(stack(sidecars=True), True), (stack(), False), (existing(sidecars=True), False)],
+        ids=["managed", "off", "existing"],
+    )
+    def test_no_pod_comes_before_what_injects_it(self, settings: dict[str, Any], waits: bool, render: Renderer) -> None:
+        before = closure(render({"m": ""}, **settings), "Deployment", "m-v1")
+        assert any(urn.endswith("Release::istiod") for urn in before) is waits
 
     @pytest.mark.parametrize("more", ["", ONNX], ids=["direct", "synced"])
     def test_it_is_there_before_the_models_are_fetched(self, more: str, render: Renderer) -> None:

@@ -110,6 +110,21 @@ class TestRate:
         for share in ("filter_enabled", "filter_enforced"):
             assert config[share] == {"default_value": {"numerator": 100, "denominator": "HUNDRED"}}
 
+    def test_and_in_the_form_that_clients_read(self, limited: Render) -> None:
+        (patch,) = patches(limited, "NETWORK_FILTER")
+        assert patch["patch"]["operation"] == "MERGE"
+        value = patch["patch"]["value"]
+        assert patch["match"]["listener"]["filterChain"]["filter"] == {"name": value["name"]}
+        over_grpc, over_http = value["typed_config"]["local_reply_config"]["mappers"]
+        assert over_grpc["body"] == over_http["body"]
+        assert "body_format_override" not in over_grpc
+        assert over_http["body_format_override"] == {"json_format": {"error": "%LOCAL_REPLY_BODY%"}}
+        # Answers of routes themselves, 411 and 413, are left as they are.
+        only = over_http["filter"]
+        assert only["status_code_filter"]["comparison"]["op"] == "EQ"
+        assert only["status_code_filter"]["comparison"]["value"]["default_value"] == 429
+        assert only in over_grpc["filter"]["and_filter"]["filters"]
+
     def test_testers_are_limited_too(self, render: Renderer) -> None:
         more = THREE + "traffic: {split: {v1: 100}, limits: {requestsPerSecond: 5}, "
         more += "testers: {header: {name: a, value: b}, to: v2}}\n"

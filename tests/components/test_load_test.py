@@ -15,6 +15,7 @@ from spec.catalog import load
 from spec.problems import SpecError
 from spec.resolve import Revision
 from tests.components.conftest import FIVE_LINES, ROOT
+from tests.components.exposed import existing
 
 OUTPUT = "output: [{{name: o, data_type: TYPE_FP32, dims: [1]}}]"
 CONFIG = f"config: {{{{backend: python, max_batch_size: {{batch}}, input: [{{inputs}}], {OUTPUT}}}}}\n"
@@ -85,13 +86,17 @@ class TestOptions:
 
 
 class TestImage:
-    def test_the_client_is_of_the_servers_release(self, tmp_path: Path) -> None:
-        found = revision(tmp_path, "image: nvcr.io/nvidia/tritonserver:25.02-py3\n")
+    @pytest.mark.parametrize("digest", ["", f"@sha256:{'0' * 64}"])
+    def test_the_client_is_of_the_servers_release(self, tmp_path: Path, digest: str) -> None:
+        found = revision(tmp_path, f"image: nvcr.io/nvidia/tritonserver:25.02-py3{digest}\n")
         assert load_test.client_image(found) == "nvcr.io/nvidia/tritonserver:25.02-py3-sdk"
 
-    def test_that_of_another_image_is_not_guessed(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        "image", ["registry.example.com/triton:2", f"nvcr.io/nvidia/tritonserver@sha256:{'0' * 64}"]
+    )
+    def test_that_of_another_image_is_not_guessed(self, tmp_path: Path, image: str) -> None:
         with pytest.raises(PydanticCustomError, match="no SDK image"):
-            load_test.client_image(revision(tmp_path, "image: registry.example.com/triton:2\n"))
+            load_test.client_image(revision(tmp_path, f"image: {image}\n"))
 
 
 def printed(model: str, **options: Any) -> list[dict[str, Any]]:
@@ -113,6 +118,19 @@ class TestManifest:
     def test_nothing_takes_it_for_a_replica(self) -> None:
         (job,) = printed("mobilenet")
         assert job["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] == "triton-load-test"
+
+    @pytest.mark.parametrize(("sidecars", "label"), [(True, "true"), (False, "false")])
+    def test_it_has_a_sidecar_where_the_models_have_one(self, sidecars: bool, label: str, tmp_path: Path) -> None:
+        (tmp_path / "models").mkdir()
+        (tmp_path / "models" / "m.yaml").write_text(FIVE_LINES.format(name="m") + CONFIG.format(batch=8, inputs=FIXED))
+        settings = {"environment": "dev", **existing(sidecars=sidecars)}
+        config = {f"triton-estate:{name}": value for name, value in settings.items()}
+        (tmp_path / "Pulumi.test.yaml").write_text(yaml.safe_dump({"config": config}))
+        (job,) = yaml.safe_load_all(manifest(tmp_path, "test", "m", revision=None, image=None, concurrency="1:4:1"))
+        found = job["spec"]["template"]["metadata"]
+        assert found["labels"]["sidecar.istio.io/inject"] == label
+        # One that ends with the Job.
+        assert (found.get("annotations", {}).get("sidecar.istio.io/nativeSidecar") == "true") is sidecars
 
     @pytest.mark.parametrize(
         ("model", "options", "words"),

@@ -11,10 +11,12 @@ import pytest
 from kubernetes_validate import utils
 
 from components import versions
+from components.monitoring import prometheus
 from components.monitoring.operator import operator_values
 from local.toolchain import Toolchain
 from spec.estate import EstateSpec
 from spec.monitoring import MonitoringSpec
+from spec.prometheus import PrometheusSpec
 from tests.components.conftest import Render
 from tests.components.monitored import EXISTING, FULL, MANAGED, POOL, SOFTWARE, closure, jobs, validator
 
@@ -100,6 +102,14 @@ class TestValid:
         for kind, image in images.items():
             found = full.one(kind)["spec"]
             assert found["image"] == image == f"quay.io/prometheus/{kind.lower()}:{found['version']}"
+
+    @pytest.mark.parametrize(("pin", "version"), [(":v3.5.0@", "v3.5.0"), ("@", None)])
+    def test_a_digest_is_not_taken_for_a_version(
+        self, pin: str, version: str | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(versions, "PROMETHEUS_IMAGE", f"quay.io/prometheus/prometheus{pin}sha256:{'0' * 64}")
+        spec = PrometheusSpec.model_validate({"provider": "managed"})
+        assert prometheus.prometheus_resource(spec, MonitoringSpec(), ["serving"]).version == version
 
 
 class TestSelection:

@@ -46,7 +46,8 @@ GOOD: list[tuple[Any, object]] = [
     (LabelValue, "team.vision_2-A"), (LabelValue, "7"), (LabelValue, "a" * 63),
     (TritonName, "inception_graphdef"), (TritonName, "v2.1-x"), (TritonName, "t" * 247),
     (Image, "nvcr.io/nvidia/tritonserver:25.08-py3"), (Image, "triton:1"), (Image, "host:5000/a/b:tag"),
-    (Image, f"nvcr.io/nvidia/tritonserver@sha256:{'0' * 64}"),
+    (Image, f"nvcr.io/nvidia/tritonserver@sha256:{'0' * 64}"), (Image, f"host:5000/a:1@sha256:{'f' * 64}"),
+    (Image, f"triton:{'t' * 128}"),
 ]  # fmt: skip
 BAD: list[tuple[Any, object]] = [
     (Memory, 10000), (Memory, "10000"), (Memory, "8gi"), (Memory, "8 Gi"), (Memory, "-1Gi"), (Memory, "0Gi"),
@@ -61,7 +62,9 @@ BAD: list[tuple[Any, object]] = [
     (TritonName, ""), (TritonName, "a/b"), (TritonName, ".."), (TritonName, "a b"), (TritonName, "a\n"),
     (TritonName, "t" * 248),
     (Image, "tritonserver"), (Image, "nvcr.io/nvidia/tritonserver"), (Image, "a:b\n"), (Image, "UPPER:1"),
-    (Image, "a@sha256:123"), (Image, "https://x/y:1"), (Image, ""), (Image, 5),
+    (Image, "a@sha256:123"), (Image, "https://x/y:1"), (Image, ""), (Image, 5), (Image, "a:1@sha256:123"),
+    (Image, f"a:@sha256:{'0' * 64}"), (Image, f"a@sha256:{'0' * 64}:1"), (Image, f"a:1@sha256:{'0' * 64}\n"),
+    (Image, f"a:{'t' * 129}"), (Image, f"a:1@sha512:{'0' * 64}"),
 ]  # fmt: skip
 
 

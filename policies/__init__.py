@@ -1,0 +1,1 @@
+"""What a reviewer refuses: one module a theme, judged on rendered objects."""
