@@ -9,7 +9,7 @@ REAL_TESTS := tests/local tests/engine $(if $(LINUX),tests/dataplane)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install up down status preview logs plan clean test check lock schemas bench
+.PHONY: help install up down status preview logs plan policies review clean test check lock schemas bench
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,12 +26,12 @@ install: .venv/installed ## create .venv from requirements.lock
 up: .venv/installed ## stand up the dev stack on the embedded control plane and print its endpoints
 	@$(LOCAL) plan --stack $(STACK)
 	@$(LOCAL) up --stack $(STACK)
-	@eval "$$($(LOCAL) env)" && pulumi up --yes --skip-preview --suppress-outputs --stack $(STACK)
+	@eval "$$($(LOCAL) env)" && pulumi up --yes --skip-preview --suppress-outputs --policy-pack policies --stack $(STACK)
 	@echo && $(LOCAL) models --stack $(STACK)
 
 preview: .venv/installed ## show what `make up` would change
 	@$(LOCAL) up --stack $(STACK)
-	@eval "$$($(LOCAL) env)" && pulumi preview --diff --suppress-outputs --stack $(STACK)
+	@eval "$$($(LOCAL) env)" && pulumi preview --diff --suppress-outputs --policy-pack policies --stack $(STACK)
 
 down: .venv/installed ## destroy the stack and stop the control plane
 	@if [ ! -d .plane ]; then echo "nothing is up"; exit 0; fi; \
@@ -47,6 +47,12 @@ logs: .venv/installed ## show the end of the control plane's logs
 plan: .venv/installed ## show what the stack would create, with neither engine nor cluster
 	@$(LOCAL) plan --stack $(STACK)
 
+policies: .venv/installed ## judge what every stack would be, with neither engine nor cluster
+	@$(PY) -m review policies
+
+review: .venv/installed ## write the comment on a pull request: make review BASE=<checkout of the base branch> [OUT=<file>]
+	@$(PY) -m review comment --before "$(BASE)" $(if $(OUT),--out "$(OUT)") $(if $(LINK),--link "$(LINK)")
+
 clean: ## stop the control plane, remove its data and .venv; built tools stay in the cache
 	@if [ -d .plane ] && [ -x $(PY) ]; then $(LOCAL) down --purge; fi
 	@rm -rf .venv .plane .pytest_cache .ruff_cache .hypothesis
@@ -54,7 +60,7 @@ clean: ## stop the control plane, remove its data and .venv; built tools stay in
 
 test: .venv/installed ## run all tests; builds missing tools first, with progress
 	@$(LOCAL) toolchain $(if $(LINUX),--tests) >/dev/null
-	@$(PY) -m pytest --numprocesses auto --dist loadfile tests/spec tests/components
+	@$(PY) -m pytest --numprocesses auto --dist loadfile tests/spec tests/components tests/policies tests/review
 	@$(PY) -m pytest $(REAL_TESTS)
 
 check: .venv/installed ## lint, format, types, generated schemas

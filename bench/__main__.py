@@ -17,6 +17,7 @@ from typing import Final
 import psutil
 
 from bench.figure import Figure
+from bench.policies import policies
 from bench.reaction import reaction
 from local import toolchain
 from local.plane import plane
@@ -35,12 +36,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--cold", action="store_true", help="also build the whole toolchain without a cache (minutes)")
     parser.add_argument("--reaction", action="store_true", help="also the time from load to replicas (Linux, minutes)")
+    parser.add_argument("--policies", action="store_true", help="also what policies add to a preview (minutes)")
     arguments = parser.parse_args()
     steps: list[Callable[[], Iterator[Figure]]] = [_plane, _make_up, _unit_tests, _disk]
     if arguments.cold:
         steps.insert(0, _cold_toolchain)
     if arguments.reaction:
         steps.append(_reaction)
+    if arguments.policies:
+        steps.append(_policies)
     figures = []
     for step in steps:
         _say(f"measuring: {(step.__doc__ or '').strip()}")
@@ -105,13 +109,21 @@ def _unit_tests() -> Iterator[Figure]:
         "loadfile",
         "tests/spec",
         "tests/components",
+        "tests/policies",
+        "tests/review",
     ]
-    yield Figure("unit tests", _seconds(command), 60, "s", "tests/spec and tests/components, one run")
+    yield Figure("unit tests", _seconds(command), 60, "s", "without engine, cluster or server; one run")
 
 
 def _reaction() -> Iterator[Figure]:
     """load to changed replicas"""
     yield reaction(_RUNS, _say)
+
+
+def _policies() -> Iterator[Figure]:
+    """what policies add to a preview"""
+    with _checkout() as folder:
+        yield from policies(folder, _RUNS, _say)
 
 
 def _disk() -> Iterator[Figure]:

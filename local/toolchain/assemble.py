@@ -19,7 +19,7 @@ from local.toolchain.children import Children, Stopped
 from local.toolchain.failures import NETWORK, ToolchainError, failed, offline
 from local.toolchain.finding import Found, Missing, find
 from local.toolchain.golang import environment, find_go, install_go
-from local.toolchain.metric_chain import ISTIO_CRDS, KEDA_CRDS, OPERATOR_CRDS, WITH_TESTS
+from local.toolchain.metric_chain import ISTIO_CHARTS, ISTIO_CRDS, KEDA_CRDS, OPERATOR_CRDS, WITH_TESTS
 from local.toolchain.progress import Progress
 from local.toolchain.tools import CRDS, FAMILIES, LANGUAGE_EXEC, STAGES, Family
 
@@ -60,6 +60,7 @@ class ToolchainForTests(Toolchain):
         operator_crds: folder of the Prometheus operator's other kinds, without which it does not start.
         keda_crds: folder of KEDA's kinds.
         istio_crds: folder of Istio's kinds.
+        istio_charts: folder of Istio's own charts by name, and of the file that its agent configures Envoy with.
     """
 
     prometheus: Path
@@ -72,6 +73,9 @@ class ToolchainForTests(Toolchain):
     pilot_discovery: Path
     istioctl: Path
     istio_crds: Path
+    pilot_agent: Path
+    istio_charts: Path
+    actionlint: Path
 
 
 def ensure(report: Callable[[str], None] = print, *, stop: threading.Event | None = None) -> Toolchain:
@@ -105,6 +109,9 @@ def ensure_for_tests(
         pilot_discovery=found["pilot-discovery"].path,
         istioctl=found["istioctl"].path,
         istio_crds=found[ISTIO_CRDS].path,
+        pilot_agent=found["pilot-agent"].path,
+        istio_charts=found[ISTIO_CHARTS].path,
+        actionlint=found["actionlint"].path,
     )
 
 

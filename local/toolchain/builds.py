@@ -150,6 +150,9 @@ def _copy_files(family: Family, shop: Workshop, into: Path) -> None:
             if file.module == module:
                 target = into / file.target
                 target.parent.mkdir(parents=True, exist_ok=True)
+                if (source / file.source).is_dir():
+                    shutil.copytree(source / file.source, target, copy_function=shutil.copyfile)
+                    continue
                 shutil.copyfile(source / file.source, target)
                 target.chmod(0o755 if file.executable else 0o644)
 

@@ -8,6 +8,7 @@ from local.toolchain.tools import FAMILIES, OPERATOR_VERSION, Family, Tool, oper
 OPERATOR_CRDS: Final = "prometheus-operator-crds"
 KEDA_CRDS: Final = "keda-crds"
 ISTIO_CRDS: Final = "istio-crds"
+ISTIO_CHARTS: Final = "istio-charts"
 # Prometheus' programs keep their version here.
 _VERSION: Final = "github.com/prometheus/common/version.Version"
 _PROMETHEUS: Final = "3.16.0"
@@ -104,10 +105,56 @@ ISTIO_KINDS: Final = Family(
     module_version=_ISTIO_COMMIT,
     files=(ModuleFile(_ISTIO_MODULE, "manifests/charts/base/files/crd-all.gen.yaml", f"{ISTIO_CRDS}/all.yaml"),),
 )
+# What runs beside a pod. With a go.mod of its own, it is no reason to build the other programs again; most of it is
+# compiled with them where both lack.
+ISTIO_AGENT: Final = Family(
+    name="istio-agent",
+    go="istio-agent",
+    version=_ISTIO,
+    module_version=_ISTIO_COMMIT,
+    tools=(Tool("pilot-agent", f"{_ISTIO_MODULE}/pilot/cmd/pilot-agent", "1.28.0", ("version", "--short")),),
+    stamps={f"{_ISTIO_MODULE}/pkg/version.buildVersion": _ISTIO},
+    seconds=110,
+    disk_building=600,
+    disk_after=31,
+)
+# Istio's own charts, and what its agent makes Envoy's configuration of.
+ISTIO_FILES: Final = Family(
+    name=ISTIO_CHARTS,
+    go="istio",
+    version=_ISTIO,
+    module_version=_ISTIO_COMMIT,
+    files=(
+        *(
+            ModuleFile(_ISTIO_MODULE, f"manifests/charts/{source}", f"{ISTIO_CHARTS}/{name}")
+            for name, source in {
+                "base": "base",
+                "istiod": "istio-control/istio-discovery",
+                "cni": "istio-cni",
+                "gateway": "gateway",
+            }.items()
+        ),
+        ModuleFile(
+            _ISTIO_MODULE, "tools/packaging/common/envoy_bootstrap.json", f"{ISTIO_CHARTS}/envoy_bootstrap.json"
+        ),
+    ),
+    disk_after=2,
+)
+# Nothing of a cluster: it checks the workflow files of this project.
+ACTIONLINT: Final = Family(
+    name="actionlint",
+    go="actionlint",
+    version="1.7.12",
+    tools=(Tool("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "1.7.7", ("-version",)),),
+    stamps={"github.com/rhysd/actionlint.version": "1.7.12"},
+    seconds=27,
+    disk_building=200,
+    disk_after=7,
+)
 
 # KEDA first: it takes longest.
 TEST_FAMILIES: Final = (
-    *(KEDA, ISTIO, PROMETHEUS, PROMETHEUS_OPERATOR),
-    *(PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS, ISTIO_KINDS),
+    *(KEDA, ISTIO, PROMETHEUS, PROMETHEUS_OPERATOR, ISTIO_AGENT, ACTIONLINT),
+    *(PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS, ISTIO_KINDS, ISTIO_FILES),
 )
 WITH_TESTS: Final = (*FAMILIES, *TEST_FAMILIES)

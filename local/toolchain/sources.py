@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A file that is used as it lies in a Go module.
+    """A file, or a folder of files, that is used as it lies in a Go module.
 
     Attributes:
         module: the Go module, required by the family's go.mod.

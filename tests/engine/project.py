@@ -16,7 +16,7 @@ from local.plane.kubectl import Kubectl
 from local.plane.state import Folder
 
 SOURCE = Path(__file__).resolve().parents[2]
-PARTS = ("Pulumi.yaml", "__main__.py", "spec", "components", "probes", "models")
+PARTS = ("Pulumi.yaml", "__main__.py", "spec", "components", "probes", "models", "policies")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Project:
             source = SOURCE / part
             (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / part)
         (folder / ".venv").symlink_to(SOURCE / ".venv")
+        (folder / "policies" / "settings.yaml").write_text("stacks: {}\n")  # it names stacks, which a copy has not
         project = cls(folder, plane, stack)
         shutil.copy2(SOURCE / "Pulumi.dev.yaml", project.stack_file)
         pools = project.settings()["gpuPools"]

@@ -94,6 +94,9 @@ class Machine:
         stages = {f"kustomize/stage/{path}": "kind: Stage\n" for path in tools._KWOK_STAGES}
         kinds = [family for family in metric_chain.WITH_TESTS if family.name.endswith("-crds")]
         stages |= {file.source: "kind: CustomResourceDefinition\n" for family in kinds for file in family.files}
+        # Folders are named without an ending.
+        of_istio = [file.source for file in metric_chain.ISTIO_FILES.files]
+        stages |= {path if Path(path).suffix else f"{path}/Chart.yaml": "name: chart\n" for path in of_istio}
         schema = "cmd/pulumi-resource-kubernetes/schema.json"
         mapping = "cmd/pulumi-resource-kubernetes/terraform-mapping.json"
         exec_script = f"python/cmd/{tools.LANGUAGE_EXEC}"

@@ -59,12 +59,24 @@ class TestBuilding:
         assert made.prometheus_operator.name == "prometheus-operator"
         assert made.pilot_discovery == cache.folder_of(metric_chain.ISTIO) / "pilot-discovery"
         assert [path.name for path in made.istio_crds.iterdir()] == ["all.yaml"]
+        assert made.pilot_agent == cache.folder_of(metric_chain.ISTIO_AGENT) / "pilot-agent"
         assert {path.stem for path in made.keda_crds.iterdir()} >= {"scaledobjects", "triggerauthentications"}
         kinds = {path.stem for folder in (made.prometheus_crds, made.operator_crds) for path in folder.iterdir()}
         assert len(kinds) == 10
         built = [call[call.index("-o") + 2 :] for call in machine.calls if call[0] == "build"]
         assert ["github.com/kedacore/keda/v2/cmd/adapter"] in built
         assert not any("k8s.io/kubernetes" in package for packages in built for package in packages)
+
+    def test_a_folder_of_a_module_is_taken_whole(self, machine: Machine) -> None:
+        charts = "manifests/charts"
+        sources = {f"{charts}/base/templates/deep/a.yaml": "a: 1\n", f"{charts}/base/values.yaml": "b: 2\n"}
+        machine.change(files=machine.settings["files"] | sources)
+        made = machine.ensure_for_tests().istio_charts
+        assert {path.name for path in made.iterdir()} == {"base", "istiod", "cni", "gateway", "envoy_bootstrap.json"}
+        assert (made / "base" / "templates" / "deep" / "a.yaml").read_text() == "a: 1\n"
+        assert (made / "base" / "values.yaml").read_text() == "b: 2\n"
+        # Written once, and never run.
+        assert not os.access(made / "base" / "values.yaml", os.X_OK)
 
     def test_build_tags_decide_what_is_downloaded_and_built(self, machine: Machine) -> None:
         machine.ensure_for_tests()
