@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Final
 
 from policies import cost, gpus, lifecycle, observability, scaling, security, traffic
-from policies.policy import Policy
+from policies.judging.policy import Policy
 
 THEMES: Final[dict[str, ModuleType]] = {
     "GPUs": gpus,

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from policies.each import each
-from policies.levels import Level, Severity
-from policies.policy import Finding, estate_policy, object_policy
-from policies.unknown import CannotDecide, known
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.unknown import CannotDecide, known
+from policies.judging.view import Resource, View, dig
+from policies.reading.each import each
 
 _BUCKETS: Final = frozenset({"aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2"})
 _BLOCK: Final = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from policies.levels import Level, Severity
-from policies.pods import pods_of
-from policies.policy import Finding, estate_policy, object_policy
-from policies.prices import NODE_GROUP, estate_price
-from policies.unknown import CannotDecide
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.unknown import CannotDecide
+from policies.judging.view import Resource, View, dig
+from policies.reading.pods import pods_of
+from policies.reading.prices import NODE_GROUP, estate_price
 from spec import names
 from spec.eks import EksSpec
 

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from policies.authorization import (
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading.authorization import (
     Checks,
     Request,
     about,
@@ -12,12 +15,9 @@ from policies.authorization import (
     demands_token,
     refuses_strangers,
 )
-from policies.levels import Level, Severity
-from policies.matching import uri
-from policies.mesh import MESH, Services, bound_to, destinations, istio, rules
-from policies.pods import Pods, all_pods, matches
-from policies.policy import Finding, estate_policy
-from policies.view import Resource, View, dig
+from policies.reading.matching import uri
+from policies.reading.mesh import MESH, Services, bound_to, destinations, istio, rules
+from policies.reading.pods import Pods, all_pods, matches
 from spec import names
 from spec.traffic import HEALTH_PATHS
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from policies import sharing
-from policies.cards import asked, asked_by, gpu_resources, gpus, holds, quantity
-from policies.each import each
-from policies.levels import Level, Severity
-from policies.nodes import may_share_a_node, pools_of, tolerates
-from policies.pods import pods_of
-from policies.policy import Finding, estate_policy, object_policy
-from policies.replicas import Workload, workloads
-from policies.rollouts import Rollout
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading import sharing
+from policies.reading.cards import asked, asked_by, gpu_resources, gpus, holds, quantity
+from policies.reading.each import each
+from policies.reading.nodes import may_share_a_node, pools_of, tolerates
+from policies.reading.pods import pods_of
+from policies.reading.replicas import Workload, workloads
+from policies.reading.rollouts import Rollout
 from spec import names
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES"

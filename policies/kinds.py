@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from policies.levels import Level, Severity
-from policies.policy import object_policy
-from policies.unknown import known
-from policies.view import Resource, View
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import object_policy
+from policies.judging.unknown import known
+from policies.judging.view import Resource, View
 from spec import names
 from spec.ingress import RELEASES
 

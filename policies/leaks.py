@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from policies.levels import Level, Severity
-from policies.pods import pods_of
-from policies.policy import object_policy
-from policies.unknown import SEALED, known
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import object_policy
+from policies.judging.unknown import SEALED, known
+from policies.judging.view import Resource, View, dig
+from policies.reading.pods import pods_of
 
 # The last words of names whose values are secret. `secret` alone is not among them: it mostly names a Secret.
 _ENDINGS: Final = (

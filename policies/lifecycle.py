@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from policies import probes, triton
-from policies.images import branch_of, parse_image, references
-from policies.levels import Level, Severity
-from policies.pods import matches, pods_of
-from policies.policy import Finding, estate_policy, object_policy
-from policies.replicas import Workload, share, workloads
-from policies.shutdown import broken_hook, wait_seconds
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading import probes, triton
+from policies.reading.images import branch_of, parse_image, references
+from policies.reading.pods import matches, pods_of
+from policies.reading.replicas import Workload, share, workloads
+from policies.reading.shutdown import broken_hook, wait_seconds
 from spec import names
 from spec.fields import duration_seconds
 from spec.model import ModelSpec

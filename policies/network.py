@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from policies.each import each
-from policies.levels import Level, Severity
-from policies.pods import POD_KINDS, Pods, all_pods, pods_of
-from policies.policy import Finding, estate_policy
-from policies.selection import Labelled
-from policies.unknown import CannotDecide
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy
+from policies.judging.unknown import CannotDecide
+from policies.judging.view import Resource, View, dig
+from policies.reading.each import each
+from policies.reading.pods import POD_KINDS, Pods, all_pods, pods_of
+from policies.reading.selection import Labelled
 
 _WORLD: Final = frozenset({"0.0.0.0/0", "::/0"})
 # The port of Triton's metrics, see components.serving.runtime: it takes no requests.

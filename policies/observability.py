@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from policies import gpu_exporters, monitored
-from policies.each import each
-from policies.exporters import Exported, exported
-from policies.levels import Level, Severity
-from policies.monitored import Query
-from policies.policy import Finding, estate_policy, object_policy
-from policies.scrapes import Path, Scrapes, endpoints, service_port, told
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading import gpu_exporters, monitored
+from policies.reading.each import each
+from policies.reading.exporters import Exported, exported
+from policies.reading.monitored import Query
+from policies.reading.scrapes import Path, Scrapes, endpoints, service_port, told
 from spec import names
 
 _STACK_CHART: Final = "kube-prometheus-stack"

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from policies.each import each_pods
-from policies.levels import Level, Severity
-from policies.pods import Pods
-from policies.policy import Finding, estate_policy, object_policy
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading.each import each_pods
+from policies.reading.pods import Pods
 
 _DEFAULT_ACCOUNT: Final = "default"
 _READING: Final = frozenset({"get", "list", "watch"})

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any, Final
 
-from policies.levels import Level, Severity
-from policies.matching import swallowed
-from policies.mesh import MESH, Services, bound_to, destinations, full_host, is_istio, istio, ports, rules
-from policies.policy import Finding, estate_policy, object_policy
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading.matching import swallowed
+from policies.reading.mesh import MESH, Services, bound_to, destinations, full_host, is_istio, istio, ports, rules
 
 _WHOLE: Final = 100
 _METRICS_PORT: Final = 8002

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from policies import adapter_rules, metric_units, promql, triton
-from policies.adapters import AdapterRule, adapter_config, adapter_configs
-from policies.autoscalers import HPA, KEDA, Autoscaler, autoscaler, wakes
-from policies.callers import Callers
-from policies.each import each
-from policies.exporters import is_counter
-from policies.levels import Level, Severity
-from policies.mesh import Services
-from policies.policy import Finding, estate_policy, object_policy
-from policies.replicas import Workload, workloads
-from policies.view import Resource, View, dig
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
+from policies.reading import adapter_rules, metric_units, promql, triton
+from policies.reading.adapters import AdapterRule, adapter_config, adapter_configs
+from policies.reading.autoscalers import HPA, KEDA, Autoscaler, autoscaler, wakes
+from policies.reading.callers import Callers
+from policies.reading.each import each
+from policies.reading.exporters import is_counter
+from policies.reading.mesh import Services
+from policies.reading.replicas import Workload, workloads
 
 # What has replicas to set, with its API.
 _SCALABLE: Final = {

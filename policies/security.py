@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from policies.cloud import bucket_exposed, iam_wildcard
-from policies.each import each_pods
-from policies.images import parse_image
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy, object_policy
+from policies.judging.view import Resource, View, dig
 from policies.kinds import kind_nobody_judges, object_too_large
 from policies.leaks import secret_in_plain_sight
-from policies.levels import Level, Severity
 from policies.network import network_open
-from policies.pods import Pods, pods_of
-from policies.policy import Finding, estate_policy, object_policy
 from policies.rbac import service_account_token, wide_rbac
-from policies.view import Resource, View, dig
+from policies.reading.each import each_pods
+from policies.reading.images import parse_image
+from policies.reading.pods import Pods, pods_of
 from spec import names
 from spec.ingress import CONTROL_NAMESPACE
 

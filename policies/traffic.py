@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from policies import triton
 from policies.exposure import (
     debug_exposed,
     endpoint_clear_text,
@@ -11,12 +10,13 @@ from policies.exposure import (
     gateway_tls,
     token_without_authorization,
 )
-from policies.levels import Level, Severity
-from policies.mesh import Services, container_port, ports
-from policies.pods import Pods
-from policies.policy import Finding, estate_policy
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, estate_policy
+from policies.judging.view import View, dig
+from policies.reading import triton
+from policies.reading.mesh import Services, container_port, ports
+from policies.reading.pods import Pods
 from policies.routes import mirror_share, route_clash, route_destination, route_timeout, route_weights
-from policies.view import View, dig
 
 __all__ = [
     "debug_exposed",

@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from policies.view import Resource
+from policies.judging.view import Resource
 from review.words import in_words
 from spec.estate import EstateSpec
 
@@ -60,7 +60,7 @@ class Side:
 
     Attributes:
         spec: its settings.
-        resources: all of them, with the marks of :mod:`policies.unknown`.
+        resources: all of them, with the marks of :mod:`policies.judging.unknown`.
     """
 
     spec: EstateSpec

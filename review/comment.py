@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from policies.judge import Outcome, Verdict
-from policies.policy import Policy
+from policies.judging.judge import Outcome, Verdict
+from policies.judging.policy import Policy
 from review import plan_text
 from review.changes import Plan
 from review.judging import Result

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from policies.pods import pods_of
-from policies.view import Resource
+from policies.judging.view import Resource
+from policies.reading.pods import pods_of
 from review.changes import Change, Op, Plan
 from review.models import field_paths, model_of, replicas
 from review.words import containers, text, title

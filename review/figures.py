@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from policies.cards import gpus
-from policies.prices import Price, estate_price
-from policies.unknown import CannotDecide
-from policies.view import View
+from policies.judging.unknown import CannotDecide
+from policies.judging.view import View
+from policies.reading.cards import gpus
+from policies.reading.prices import Price, estate_price
 from review.changes import Plan, Side
 
 T = TypeVar("T")

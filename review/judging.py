@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from local.table import table
-from policies.judge import Outcome, Verdict
-from policies.pack import Pack, judge_all
-from policies.view import Resource
+from policies.judging.judge import Outcome, Verdict
+from policies.judging.pack import Pack, judge_all
+from policies.judging.view import Resource
 from review.markdown import plain
 
 _ORDER: Final = (Outcome.VIOLATED, Outcome.FAILED, Outcome.UNDECIDED, Outcome.WAIVED)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from policies.view import Resource
+from policies.judging.view import Resource
 from review.words import items, mapping, text
 from spec import names
 

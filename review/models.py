@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from policies.pods import pods_of
-from policies.view import Resource
+from policies.judging.view import Resource
+from policies.reading.pods import pods_of
 from review.changes import Change, Op, Plan
 from review.model_traffic import LEADS, traffic
 from review.words import containers, differences, items, labels, mapping, text

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from policies.prices import Price
+from policies.reading.prices import Price
 from review.changes import Change, Op, Plan
 from review.effects import Effects, effects, platform_changes
 from review.figures import PoolUse, figures

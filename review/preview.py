@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from policies.view import Resource
+from policies.judging.view import Resource
 from review.changes import Change, Op, Plan, Side
 from review.words import mapping, read
 from spec import names

@@ -12,8 +12,8 @@ import pulumi
 from pulumi.runtime import rpc
 
 from local.recorder import record_stack
-from policies.unknown import SEALED, UNKNOWN
-from policies.view import Resource
+from policies.judging.unknown import SEALED, UNKNOWN
+from policies.judging.view import Resource
 from review.words import BLINDED, read
 from spec.stack_file import stack_settings
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from policies.catalog import POLICIES
-from policies.pack import Pack
-from policies.view import Resource
+from policies.judging.pack import Pack
+from policies.judging.view import Resource
 from review import changes, judging, preview, programs
 from review.changes import Side
 from review.comment import Review

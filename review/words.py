@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from policies.pods import Pods
-from policies.unknown import SEALED, UNKNOWN, plain
-from policies.view import Resource
+from policies.judging.unknown import SEALED, UNKNOWN, plain
+from policies.judging.view import Resource
+from policies.reading.pods import Pods
 
 # How the JSON of a preview shows a secret; a text that really says this is taken for one, too.
 BLINDED: Final = "[secret]"
@@ -17,7 +17,7 @@ _HASH: Final = "-sha256"
 
 
 def read(value: Any) -> Any:  # noqa: ANN401  # JSON
-    """Data of a preview or of a recorded program with the marks of :mod:`policies.unknown`."""
+    """Data of a preview or of a recorded program with the marks of :mod:`policies.judging.unknown`."""
     return _marked(plain(value))
 
 

@@ -1,6 +1,6 @@
 """The policy pack as the real engine runs it: a good stack passes, a bad one stops before anything is made of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import pytest
@@ -30,7 +30,7 @@ def judged(new_project: Callable[[str], Project]) -> Project:
 
 
 @contextmanager
-def stray(project: Project, *, image: str = '"registry.example.com/a:1"', env: object = ()) -> Iterator[None]:
+def stray(project: Project, *, image: str = '"registry.example.com/a:1"', env: object = ()) -> Generator[None]:
     """The program also makes a Deployment of this kind."""
     program = project.folder / "__main__.py"
     text = program.read_text()

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from policies.judge import Judge, Outcome, Verdict
-from policies.pack import judge_all
-from policies.policy import Policy
-from policies.view import Resource, View
+from policies.judging.judge import Judge, Outcome, Verdict
+from policies.judging.pack import judge_all
+from policies.judging.policy import Policy
+from policies.judging.view import Resource, View
 from spec.estate import EstateSpec
 from spec.source import Source
 from spec.validation import validate

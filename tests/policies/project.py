@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from policies.levels import Level, Severity
-from policies.policy import Finding, Policy
-from policies.view import Resource, View
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Finding, Policy
+from policies.judging.view import Resource, View
 from spec.estate import EstateSpec
 from spec.source import Source
 from spec.validation import validate

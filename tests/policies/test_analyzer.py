@@ -15,12 +15,12 @@ from pulumi.runtime import rpc
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
-from policies.analyzer import started
 from policies.catalog import POLICIES
-from policies.judge import WAIVERS
-from policies.pack import Pack
-from policies.policy import Finding, Policy
-from policies.view import Resource, View
+from policies.judging.analyzer import started
+from policies.judging.judge import WAIVERS
+from policies.judging.pack import Pack
+from policies.judging.policy import Finding, Policy
+from policies.judging.view import Resource, View
 from tests.components.conftest import ROOT
 from tests.policies.project import policy, project
 

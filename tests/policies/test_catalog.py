@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 
 from policies.catalog import POLICIES, THEMES, policies_of
-from policies.judge import WAIVERS
-from policies.levels import Level, Severity
-from policies.policy import DOCUMENTATION, Policy
-from policies.settings import StackPolicies, Waiver
+from policies.judging.judge import WAIVERS
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import DOCUMENTATION, Policy
+from policies.judging.settings import StackPolicies, Waiver
 from spec.schema import field_texts
 from tests.components.conftest import ROOT
 

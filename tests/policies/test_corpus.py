@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from policies.catalog import POLICIES
-from policies.judge import WAIVERS
+from policies.judging.judge import WAIVERS
 from tests.policies.conftest import CORPUS, case
 
 BAD = sorted((CORPUS / "bad").glob("*.yaml"))

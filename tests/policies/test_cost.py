@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 import yaml
 
-from policies import cost, prices
-from policies.judge import Judge, Outcome, Verdict
-from policies.levels import Level
-from policies.policy import Policy
-from policies.prices import PoolPrice, PriceTable, estate_price, load_prices
-from policies.settings import StackPolicies
-from policies.unknown import SEALED, UNKNOWN
-from policies.view import Resource, View
+from policies import cost
+from policies.judging.judge import Judge, Outcome, Verdict
+from policies.judging.levels import Level
+from policies.judging.policy import Policy
+from policies.judging.settings import StackPolicies
+from policies.judging.unknown import SEALED, UNKNOWN
+from policies.judging.view import Resource, View
+from policies.reading import prices
+from policies.reading.prices import PoolPrice, PriceTable, estate_price, load_prices
 from spec import eks, names
 from spec.estate import EstateSpec
 from spec.problems import SpecError

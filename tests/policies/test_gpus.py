@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from components.gpu import node_pool
 from policies import gpus
-from policies.cards import cards, quantity, whole_cards
-from policies.cards import gpus as cards_by_pool
-from policies.judge import Judge, Outcome, Verdict
-from policies.levels import Level
-from policies.nodes import may_share_a_node, node_terms, pool_labels
-from policies.policy import Policy
-from policies.rollouts import Rollout
-from policies.settings import StackPolicies
-from policies.unknown import UNKNOWN, plain
-from policies.view import Resource, View
+from policies.judging.judge import Judge, Outcome, Verdict
+from policies.judging.levels import Level
+from policies.judging.policy import Policy
+from policies.judging.settings import StackPolicies
+from policies.judging.unknown import UNKNOWN, plain
+from policies.judging.view import Resource, View
+from policies.reading.cards import cards, quantity, whole_cards
+from policies.reading.cards import gpus as cards_by_pool
+from policies.reading.nodes import may_share_a_node, node_terms, pool_labels
+from policies.reading.rollouts import Rollout
 from spec import gpu, names
 from spec.estate import EstateSpec
 from spec.pool import GpuPoolSpec

@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 
-from policies.judge import WAIVERS, Judge, Outcome, Verdict
-from policies.levels import Level
-from policies.pack import judge_all
-from policies.policy import Finding, Policy
-from policies.settings import StackPolicies, Waiver
-from policies.unknown import UNKNOWN, CannotDecide
-from policies.view import Resource, View
+from policies.judging.judge import WAIVERS, Judge, Outcome, Verdict
+from policies.judging.levels import Level
+from policies.judging.pack import judge_all
+from policies.judging.policy import Finding, Policy
+from policies.judging.settings import StackPolicies, Waiver
+from policies.judging.unknown import UNKNOWN, CannotDecide
+from policies.judging.view import Resource, View
 from tests.policies.project import policy, spec_of, thing
 
 TODAY = dt.date(2026, 12, 1)

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from policies import lifecycle, probes, triton
-from policies.images import branch_of
-from policies.judge import Outcome
-from policies.replicas import share
-from policies.shutdown import broken_hook, wait_seconds
-from policies.unknown import SEALED, UNKNOWN, CannotDecide
-from policies.view import Resource
+from policies import lifecycle
+from policies.judging.judge import Outcome
+from policies.judging.unknown import SEALED, UNKNOWN, CannotDecide
+from policies.judging.view import Resource
+from policies.reading import probes, triton
+from policies.reading.images import branch_of
+from policies.reading.replicas import share
+from policies.reading.shutdown import broken_hook, wait_seconds
 from tests.policies.conftest import case
 from tests.policies.judging import deployment, made, messages, outcomes
 

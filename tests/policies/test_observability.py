@@ -7,10 +7,10 @@ from typing import Any, Final
 import pytest
 
 from components.gpu.dcgm_exporter import COUNTERS
-from policies import exporters
-from policies.exporters import Exported
-from policies.judge import Outcome
-from policies.monitored import of_dashboards
+from policies.judging.judge import Outcome
+from policies.judging.policy import Policy
+from policies.judging.unknown import SEALED, UNKNOWN
+from policies.judging.view import Resource
 from policies.observability import (
     alert_runbook,
     metric_nobody_exports,
@@ -18,9 +18,9 @@ from policies.observability import (
     prometheus_dcgm_labels,
     scraped_twice,
 )
-from policies.policy import Policy
-from policies.unknown import SEALED, UNKNOWN
-from policies.view import Resource
+from policies.reading import exporters
+from policies.reading.exporters import Exported
+from policies.reading.monitored import of_dashboards
 from tests.components.dashboarding import EXPORTED, queries
 from tests.dataplane import metrics as dataplane
 from tests.policies.judging import judged, made, messages, outcomes

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.monitoring.adapter_rules import config
-from policies import promql
-from policies.adapters import AdapterRule, adapter_config
-from policies.exporters import is_counter
-from policies.judge import Outcome
-from policies.levels import Level
-from policies.metric_units import _OWN_RATIOS
-from policies.policy import Policy
+from policies.judging.judge import Outcome
+from policies.judging.levels import Level
+from policies.judging.policy import Policy
+from policies.judging.unknown import UNKNOWN
+from policies.judging.view import Resource
+from policies.reading import promql
+from policies.reading.adapters import AdapterRule, adapter_config
+from policies.reading.exporters import is_counter
+from policies.reading.metric_units import _OWN_RATIOS
 from policies.scaling import (
     adapter_rule_placeholders,
     adapter_rule_raw_counter,
@@ -26,8 +28,6 @@ from policies.scaling import (
     replicas_beside_autoscaler,
     replicas_for_production,
 )
-from policies.unknown import UNKNOWN
-from policies.view import Resource
 from spec.signals import SIGNALS, Windows
 from tests.policies.judging import deployment, judged, made, messages, outcomes
 

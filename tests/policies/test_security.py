@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies import security
-from policies.judge import Judge, Outcome, Verdict
-from policies.pack import judge_all
-from policies.policy import Policy
-from policies.settings import StackPolicies
-from policies.unknown import SEALED, UNKNOWN
-from policies.view import Resource, View
+from policies.judging.judge import Judge, Outcome, Verdict
+from policies.judging.pack import judge_all
+from policies.judging.policy import Policy
+from policies.judging.settings import StackPolicies
+from policies.judging.unknown import SEALED, UNKNOWN
+from policies.judging.view import Resource, View
 from tests.policies.project import spec_of, thing
 
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJhY21lIn0.c2lnbmF0dXJlLW9mLWl0"  # noqa: S105  # signed by nobody

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from policies.settings import StackPolicies, load_settings
+from policies.judging.settings import StackPolicies, load_settings
 from spec.problems import Problem, SpecError
 from tests.policies.project import project
 

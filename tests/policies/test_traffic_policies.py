@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies import traffic
-from policies.authorization import Checks, Request
-from policies.judge import Outcome
-from policies.matching import Uri, swallowed, uri
-from policies.mesh import service_of
-from policies.unknown import UNKNOWN
-from policies.view import Resource
+from policies.judging.judge import Outcome
+from policies.judging.unknown import UNKNOWN
+from policies.judging.view import Resource
+from policies.reading.authorization import Checks, Request
+from policies.reading.matching import Uri, swallowed, uri
+from policies.reading.mesh import service_of
 from tests.policies.judging import deployment, judged, made, messages, outcomes
 
 ISTIO = "networking.istio.io/v1"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.runtime import rpc
 
-from policies.unknown import SEALED, UNKNOWN, CannotDecide, Sealed, from_struct, known, plain
+from policies.judging.unknown import SEALED, UNKNOWN, CannotDecide, Sealed, from_struct, known, plain
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270"}
@@ -50,7 +50,7 @@ def test_a_known_output_is_its_value() -> None:
 
 
 def test_the_constants_are_those_of_the_sdk() -> None:
-    # The marks stand in policies.unknown as texts, because the engine's own protocol has them, not the SDK alone.
+    # The marks stand in policies.judging.unknown as texts: the engine's own protocol has them, not the SDK alone.
     assert rpc._special_sig_key == SIGNATURE
     assert {rpc._special_sig_key: rpc._special_secret_sig} == SECRET
     assert plain({rpc._special_sig_key: rpc._special_asset_sig}) is UNKNOWN

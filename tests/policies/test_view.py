@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policies.unknown import SEALED, UNKNOWN, CannotDecide
-from policies.view import Resource, View, dig
+from policies.judging.unknown import SEALED, UNKNOWN, CannotDecide
+from policies.judging.view import Resource, View, dig
 from tests.policies.project import spec_of, thing
 
 DATA: dict[str, Any] = {"a": {"b": [{"c": 1}, None]}, "empty": [], "zero": 0, "none": None, "no": False}

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from policies.judge import Outcome, Verdict
-from policies.levels import Level, Severity
-from policies.policy import Policy
-from policies.view import Resource
+from policies.judging.judge import Outcome, Verdict
+from policies.judging.levels import Level, Severity
+from policies.judging.policy import Policy
+from policies.judging.view import Resource
 from review.changes import Plan, Side, between
 from review.judging import Result
 from spec import names

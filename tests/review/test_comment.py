@@ -2,10 +2,10 @@
 
 import pytest
 
-from policies.judge import Outcome
-from policies.levels import Level
-from policies.unknown import UNKNOWN
-from policies.view import Resource
+from policies.judging.judge import Outcome
+from policies.judging.levels import Level
+from policies.judging.unknown import UNKNOWN
+from policies.judging.view import Resource
 from review import comment
 from review.comment import Review, render
 from tests.review import making

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from policies.unknown import SEALED, UNKNOWN
-from policies.view import Resource
+from policies.judging.unknown import SEALED, UNKNOWN
+from policies.judging.view import Resource
 from review import effects, plan_text
 from review.changes import Op
 from review.models import model_changes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.unknown import SEALED, UNKNOWN
+from policies.judging.unknown import SEALED, UNKNOWN
 from review.changes import Op
 from review.preview import read_preview
 from spec.problems import SpecError

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from policies import prices
-from policies.judge import Judge
-from policies.levels import Level, Severity
-from policies.pack import judge_all
-from policies.pods import pods_of
-from policies.policy import object_policy
-from policies.view import Resource, View
+from policies.judging.judge import Judge
+from policies.judging.levels import Level, Severity
+from policies.judging.pack import judge_all
+from policies.judging.policy import object_policy
+from policies.judging.view import Resource, View
+from policies.reading import prices
+from policies.reading.pods import pods_of
 from review import figures
 from review.changes import Op, Plan
 from review.comment import Review, render

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from policies.judge import Outcome
+from policies.judging.judge import Outcome
 from review import __main__, comment, judging, programs, reviewing
 from review.changes import Op
 from review.programs import ProgramError

@@ -1,0 +1,1 @@
+"""How policies are asked, and what comes of their answers."""

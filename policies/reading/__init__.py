@@ -1,0 +1,1 @@
+"""What policies have to know of objects, read in one place each."""
