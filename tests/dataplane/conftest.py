@@ -16,7 +16,8 @@ from spec.catalog import Estate, load
 from spec.resolve import Model, Revision
 from tests.dataplane.chain import start_exporters
 from tests.dataplane.exporters import Exporters
-from tests.dataplane.gateway_scene import infer, routed  # noqa: F401  # fixtures
+from tests.dataplane.gateway_scene import authority, infer, routed  # noqa: F401  # fixtures
+from tests.dataplane.gateway_sealed import sealed  # noqa: F401  # a fixture
 from tests.dataplane.metrics import samples
 from tests.dataplane.serving import Service
 from tests.dataplane.sources import MORE, OVERRIDES, SAMPLES

@@ -2,23 +2,23 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from local import envoy
 from tests.dataplane.backends import Backends
+from tests.dataplane.gateway_front import ACCOUNT, AUDIENCE, ENVOY_OPTIONS, XDS, Front, bootstrap, objects
 from tests.dataplane.world import Running, World
 
 NAMESPACE: Final = "istio-ingress"
 SELECTOR: Final = {"istio": "estate"}
 PORT: Final = 80
-# An address of the network that no pod has.
-_ADDRESS: Final = "10.255.0.10"
-_XDS, _HEALTH, _ADMIN = 15010, 8088, 15000
+FRONT: Final = Front(NAMESPACE, SELECTOR, {PORT: PORT}, "10.255.0.10", 15000)
+_HEALTH: Final = 8088
 _ISTIOD_ENVIRONMENT: Final = {
     "PILOT_ENABLE_METADATA_EXCHANGE": "false",  # filters of Istio's own Envoy
     "PILOT_ENABLE_ALPN_FILTER": "false",
@@ -36,10 +36,11 @@ class Gate:
     backends: Backends
     istiod: Running
     envoy: Running
+    front: Front = FRONT
 
     def admin(self, path: str) -> str:
         """What Envoy says about itself."""
-        status, text = self.world.fetch(f"http://127.0.0.1:{_ADMIN}/{path}")
+        status, text = self.world.fetch(f"http://127.0.0.1:{self.front.admin}/{path}")
         assert status == 200, text
         return text
 
@@ -55,122 +56,70 @@ class Gate:
         return {name: int(value) for name, _, value in (line.partition(": ") for line in lines)}
 
 
-def install(world: World) -> None:
-    """Istio's kinds, and the namespaces of Istio and of a gateway that somebody else has installed."""
+def install(world: World, fronts: Sequence[Front] = (FRONT,)) -> None:
+    """Istio's kinds, and the namespaces of Istio and of gateways that somebody else has installed."""
     kinds = f"--filename={world.tools.istio_crds}"
     world.kubectl.run("apply", "--server-side", kinds)
     world.kubectl.run("wait", "--for=condition=Established", kinds, "--timeout=60s")
-    for name in ("istio-system", NAMESPACE):
+    for name in ("istio-system", *(front.namespace for front in fronts)):
         world.kubectl.run("create", "namespace", name)
-    items = {"apiVersion": "v1", "kind": "List", "items": list(_gateway())}
-    world.kubectl.run("apply", "--server-side", "--filename=-", stdin=json.dumps(items))
+    items = {"apiVersion": "v1", "kind": "List", "items": [one for front in fronts for one in objects(front)]}
+    # Or it would first fetch a description of all kinds, which is just being made anew.
+    world.kubectl.run("apply", "--server-side", "--validate=false", "--filename=-", stdin=json.dumps(items))
 
 
-def start(world: World, folder: Path) -> Gate:
-    """Start what answers for pods, istiod, and Envoy; see :func:`install`.
+def start(
+    world: World,
+    folder: Path,
+    fronts: Sequence[Front] = (FRONT,),
+    environment: Mapping[str, str] | None = None,
+) -> Gate:
+    """Start what answers for pods, istiod, and the first gateway's Envoy; see :func:`install` and :func:`join`.
 
     Args:
         world: where.
         folder: an empty one with a short path, for sockets.
+        fronts: gateways whose ports get doors.
+        environment: more variables of istiod.
     """
     program = Path(__file__).with_name("backends.py")
     backends = Backends(folder)
-    answering = world.start("backends", sys.executable, program, folder, str(PORT))
+    ports = [str(port) for front in fronts for port in front.ports.values()]
+    answering = world.start("backends", sys.executable, program, folder, *ports)
     answering.until((folder / "control").exists)
-    mesh, bootstrap = folder / "mesh.yaml", folder / "envoy.json"
+    mesh = folder / "mesh.yaml"
     mesh.write_text(yaml.safe_dump(_MESH))
-    bootstrap.write_text(json.dumps(_bootstrap()))
     istiod = world.start(
         "istiod",
         world.tools.pilot_discovery,
         "discovery",
         f"--kubeconfig={world.plane.kubeconfig}",
         f"--meshConfig={mesh}",
-        f"--grpcAddr=127.0.0.1:{_XDS}",
+        "--grpcAddr=127.0.0.1:15010",
+        f"--secureGRPCAddr=127.0.0.1:{XDS}",
         f"--httpAddr=127.0.0.1:{_HEALTH}",
-        "--secureGRPCAddr=",
         "--httpsAddr=",
         "--monitoringAddr=127.0.0.1:15014",
-        environment=_ISTIOD_ENVIRONMENT,
+        environment=_ISTIOD_ENVIRONMENT | dict(environment or {}),
     )
     istiod.until(lambda: world.fetch(f"http://127.0.0.1:{_HEALTH}/ready")[0] == 200)
-    proxy = world.start(
-        "envoy", envoy.ensure(), "--config-path", bootstrap, "--concurrency", "2", "--use-dynamic-base-id"
-    )
-    proxy.until(lambda: world.fetch(f"http://127.0.0.1:{_ADMIN}/ready")[0] == 200)
-    return Gate(world, backends, istiod, proxy)
+    return _joined(world, backends, istiod, fronts[0])
 
 
-def _gateway() -> Iterator[dict[str, Any]]:
-    """The objects that somebody else's gateway has in the cluster: its pod runs nothing, Envoy runs beside it."""
-    # So named, it is known for a part of the mesh.
-    metadata = {"name": "gateway", "namespace": NAMESPACE, "labels": SELECTOR}
-    container = {"name": "istio-proxy", "image": "registry.example.com/proxyv2:1", "ports": [{"containerPort": PORT}]}
-    yield {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata,
-        "spec": {
-            "selector": {"matchLabels": SELECTOR},
-            "template": {"metadata": {"labels": SELECTOR}, "spec": {"containers": [container]}},
-        },
-    }
-    yield {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {"selector": SELECTOR, "ports": [{"name": "http", "port": PORT}]},
-    }
+def join(gate: Gate, front: Front) -> Gate:
+    """Start the Envoy of one more gateway, which has the same istiod and the same pods behind it."""
+    return _joined(gate.world, gate.backends, gate.istiod, front)
 
 
-def _bootstrap() -> dict[str, Any]:
-    """Envoy's own part: who it is, and where its configuration comes from."""
-    metadata = {"LABELS": SELECTOR, "NAMESPACE": NAMESPACE, "ISTIO_VERSION": "1.31.0", "CLUSTER_ID": "Kubernetes"}
-    address = {"socket_address": {"address": "127.0.0.1", "port_value": _XDS}}
-    http2 = {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        "explicit_http_config": {"http2_protocol_options": {}},
-    }
-    from_istiod = {"ads": {}, "resource_api_version": "V3", "initial_fetch_timeout": "0s"}
-    return {
-        "node": {
-            "id": f"router~{_ADDRESS}~gateway-0.{NAMESPACE}~{NAMESPACE}.svc.cluster.local",
-            "cluster": f"gateway.{NAMESPACE}",
-            "metadata": metadata,
-        },
-        "admin": {"address": {"socket_address": {"address": "127.0.0.1", "port_value": _ADMIN}}},
-        "layered_runtime": {
-            "layers": [
-                {
-                    "name": "static",
-                    # As Istio's own bootstrap has it: larger regular expressions.
-                    "static_layer": {"re2.max_program_size.error_level": 32768},
-                }
-            ]
-        },
-        "dynamic_resources": {
-            "ads_config": {
-                "api_type": "GRPC",
-                "transport_api_version": "V3",
-                "grpc_services": [{"envoy_grpc": {"cluster_name": "istiod"}}],
-            },
-            "lds_config": from_istiod,
-            "cds_config": from_istiod,
-        },
-        "static_resources": {
-            "clusters": [
-                {
-                    "name": "istiod",
-                    "type": "STATIC",
-                    "connect_timeout": "5s",
-                    "typed_extension_protocol_options": {
-                        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": http2
-                    },
-                    "load_assignment": {
-                        "cluster_name": "istiod",
-                        "endpoints": [{"lb_endpoints": [{"endpoint": {"address": address}}]}],
-                    },
-                }
-            ]
-        },
-    }
+def _joined(world: World, backends: Backends, istiod: Running, front: Front) -> Gate:
+    config = backends.folder / f"{front.namespace}.json"
+    roots = f"/api/v1/namespaces/{front.namespace}/configmaps/istio-ca-root-cert"
+    # istiod puts it there for every pod that will want to know whether it is istiod.
+    istiod.until(lambda: world.kubectl.raw(roots))
+    root = (world.kubectl.raw(roots) or {})["data"]["root-cert.pem"]
+    token = world.kubectl.run("create", "token", ACCOUNT, f"--namespace={front.namespace}", f"--audience={AUDIENCE}")
+    config.write_text(json.dumps(bootstrap(front, root, token.strip())))
+    options = ("--concurrency", "2", *ENVOY_OPTIONS)
+    proxy = world.start(f"envoy-{front.namespace}", envoy.ensure(), "--config-path", config, *options)
+    proxy.until(lambda: world.fetch(f"http://127.0.0.1:{front.admin}/ready")[0] == 200)
+    return Gate(world, backends, istiod, proxy, front)

@@ -16,6 +16,8 @@ from typing import Any, Final
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
+from tests.dataplane.gateway_certificates import context
+
 # Made when it is loaded, so no type checker knows what is in it.
 _MESSAGES: Final[Any] = service_pb2
 # One run in about 100 000 is further from the mean than this many standard deviations.
@@ -48,24 +50,38 @@ class Answer:
 
 
 class _Through(http.client.HTTPConnection):
-    """HTTP through a socket that leads to the gateway."""
+    """HTTP through a socket that leads to the gateway, over TLS where there is a name to ask for."""
 
-    def __init__(self, door: Path) -> None:
+    def __init__(self, door: Path, name: str, trust: str) -> None:
         super().__init__("gateway", timeout=_SECONDS)
-        self.door = door
+        self.door, self.name = door, name
+        self.tls = context(trust, "http/1.1") if name else None
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self.door))
+        found = socket.socket(socket.AF_UNIX)
+        found.settimeout(self.timeout)
+        found.connect(str(self.door))
+        self.sock = self.tls.wrap_socket(found, server_hostname=self.name) if self.tls else found
+
+    def __del__(self) -> None:
+        # With the thread whose own it is.
+        self.close()
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody outside, who knows names only."""
+    """Somebody outside, who knows names only.
+
+    Attributes:
+        door: a socket that leads to the gateway.
+        trust: PEM of the authority that has signed the gateway's certificate; empty for plain HTTP.
+        name: that is asked for over TLS; by default the host's.
+    """
 
     door: Path
-    _own: threading.local = field(default_factory=threading.local, repr=False)
+    trust: str = ""
+    name: str = ""
+    _own: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     def http(
         self,
@@ -75,11 +91,9 @@ class Caller:
         headers: Mapping[str, str] | None = None,
         method: str = "",
     ) -> Answer:
-        """One request, on a connection that this thread keeps."""
+        """One request, on a connection that this thread keeps for this name, or for all without TLS."""
         began = time.monotonic()
-        if getattr(self._own, "connection", None) is None:
-            self._own.connection = _Through(self.door)
-        connection = self._own.connection
+        connection = self._connection(host)
         try:
             asked = {"host": host, "content-type": "application/json", **(headers or {})}
             connection.request(method or ("GET" if body is None else "POST"), path, body, asked)
@@ -94,14 +108,27 @@ class Caller:
             pod = json.loads(text).get("pod", "")
         return Answer(answer.status, text, pod, time.monotonic() - began, found)
 
+    def _connection(self, host: str) -> _Through:
+        name = (self.name or host.partition(":")[0]) if self.trust else ""
+        kept: dict[str, _Through] = self._own.__dict__
+        if name not in kept:
+            kept[name] = _Through(self.door, name, self.trust)
+        return kept[name]
+
     def infer(self, host: str, model: str, **more: Any) -> Answer:
         return self.http(host, f"/v2/models/{model}/infer", **more)
 
     @contextmanager
     def channel(self, host: str) -> Generator[grpc.Channel]:
         """One gRPC connection."""
-        options = [("grpc.default_authority", host), ("grpc.max_receive_message_length", -1)]
-        with grpc.insecure_channel(f"unix:{self.door}", options) as channel:
+        target = f"unix:{self.door}"
+        options: list[tuple[str, Any]] = [("grpc.default_authority", host), ("grpc.max_receive_message_length", -1)]
+        if not self.trust:
+            with grpc.insecure_channel(target, options) as channel:
+                yield channel
+            return
+        options.append(("grpc.ssl_target_name_override", self.name or host.partition(":")[0]))
+        with grpc.secure_channel(target, grpc.ssl_channel_credentials(self.trust.encode()), options) as channel:
             yield channel
 
 

@@ -1,5 +1,6 @@
 """An estate behind a gateway, and somebody who calls it."""
 
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -12,12 +13,14 @@ import pytest
 import yaml
 
 from local.toolchain import ToolchainForTests
-from spec.signing import mint
+from spec.signing import KEYS_SETTING, mint
 from spec.tokens import TokensSpec
 from tests.dataplane import gateway, gateway_triton
 from tests.dataplane.chain import pods
 from tests.dataplane.gateway import Gate
 from tests.dataplane.gateway_calls import Answer, Caller, ask
+from tests.dataplane.gateway_certificates import Authority
+from tests.dataplane.gateway_front import INTERNAL, PUBLIC
 from tests.dataplane.world import InWorld, made
 from tests.keys import private, public
 
@@ -25,7 +28,11 @@ DOMAIN: Final = "models.example.com"
 API: Final = f"api.{DOMAIN}"
 ISSUER: Final = "https://issuer.example.com"
 KEYS: Final = [{"id": name, "publicKey": public(name)} for name in ("k1", "k2")]
-TOKENS: Final[dict[str, Any]] = {"issuer": ISSUER, "keys": KEYS}
+CONSUMERS: Final = {
+    "team-a": {"models": ["metered", "metered-too"], "expires": "2099-01-01"},
+    "team-b": {"models": ["metered"], "expires": "2099-01-01"},
+}
+TOKENS: Final[dict[str, Any]] = {"issuer": ISSUER, "keys": KEYS, "consumers": CONSUMERS}
 TWO: Final[dict[str, Any]] = {"revisions": {"v1": {}, "v2": {}}}
 ALL_V1: Final = {"v1": 100, "v2": 0}
 INGRESS: Final = {
@@ -35,8 +42,10 @@ INGRESS: Final = {
     "domain": DOMAIN,
     "prefixHost": API,
 }
+FRONTS: Final = (gateway.FRONT, PUBLIC, INTERNAL)
 PERCENT: Final = 30
 RATE: Final = 5
+METERED: Final = {"auth": {"token": True}, "traffic": {"limits": {"requestsPerSecond": RATE}}}
 LIMIT: Final = 65_536
 PLAIN: Final = {
     "backend": "python",
@@ -54,6 +63,8 @@ MODELS: Final[dict[str, dict[str, Any]]] = {
     "guarded": {"auth": {"token": True}},
     "guarded-too": {"auth": {"token": True}},
     "limited": {"traffic": {"limits": {"requestsPerSecond": RATE}}},
+    "metered": METERED,
+    "metered-too": METERED,
     "small": {"traffic": {"limits": {"maxRequestSize": f"{LIMIT // 1024}Ki"}}},
     "hasty": {"traffic": {"timeout": "1s"}},
     "wide": {"scaling": {"min": 4, "max": 4}},
@@ -115,16 +126,35 @@ def host(model: str) -> str:
     return f"{model}.{DOMAIN}"
 
 
+def give_key(project: InWorld) -> None:
+    """Put the key that signs into the stack's settings, as docs/tokens.md says."""
+    command = project.command("config", "set", "--secret", "--path", f"triton-estate:{KEYS_SETTING}.k1")
+    subprocess.run(command, cwd=project.folder, env=project.environment, input=private(), text=True, check=True)
+
+
 @pytest.fixture(scope="session")
-def routed(tmp_path_factory: pytest.TempPathFactory, tools_for_tests: ToolchainForTests) -> Iterator[Scene]:
+def authority() -> Authority:
+    """Signs the certificates of this world."""
+    return Authority("tests")
+
+
+@pytest.fixture(scope="session")
+def routed(
+    tmp_path_factory: pytest.TempPathFactory, tools_for_tests: ToolchainForTests, authority: Authority
+) -> Iterator[Scene]:
     """A world of its own, in which pods die and ports are those of the pods."""
     with made(tmp_path_factory.mktemp("gate-world"), tools_for_tests) as world:
-        gateway.install(world)
+        gateway.install(world, FRONTS)
         project = world.project("traffic")
         write(project, MODELS)
         project.set(models={}, gpuPools=[], ingress=INGRESS, tokens=TOKENS)
+        give_key(project)
         project.up().must_succeed()
-        gate = gateway.start(world, tmp_path_factory.mktemp("gate"))
+        folder = tmp_path_factory.mktemp("gate")
+        (folder / "roots.pem").write_text(authority.root)
+        # istiod fetches the keys of issuers itself, by default every 20 minutes.
+        environment = {"SSL_CERT_FILE": str(folder / "roots.pem"), "PILOT_JWT_PUB_KEY_REFRESH_INTERVAL": "1s"}
+        gate = gateway.start(world, folder, FRONTS, environment)
         wanted = {f"{name}.{protocol}" for name in MODELS for protocol in ("http", "grpc", "grpc-stream")}
         gate.envoy.until(lambda: wanted <= set(gate.routes()))
         found = Scene(gate, project, Caller(gate.backends.door(gateway.PORT)))

@@ -7,6 +7,7 @@ from typing import Final
 from components.serving import repository, runtime
 from local.triton import TritonServer
 from spec.catalog import load
+from spec.signing import KEYS_SETTING
 from tests.dataplane.gateway import PORT, Gate
 from tests.dataplane.serving import free_ports, placed, write_models
 from tests.dataplane.world import InWorld, Running, World
@@ -47,7 +48,8 @@ def start(gate: Gate, project: InWorld, server: TritonServer, model: str, addres
         address: of its pod.
         folder: an empty one.
     """
-    estate = load(project.folder / "models", project.settings(), project.stack_file.name)
+    settings = {name: value for name, value in project.settings().items() if name != KEYS_SETTING}
+    estate = load(project.folder / "models", settings, project.stack_file.name)
     (revision,) = [one.primary for one in estate.models if one.name == model]
     write_models(revision, folder / "models")
     ports = free_ports()
