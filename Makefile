@@ -5,7 +5,6 @@ PY := .venv/bin/python
 LOCAL := $(PY) -m local
 # The data-plane tests run a real Triton and a network of their own, which there are for Linux only.
 LINUX := $(filter Linux,$(shell uname -s))
-REAL_TESTS := tests/local tests/engine $(if $(LINUX),tests/dataplane)
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -61,7 +60,8 @@ clean: ## stop the control plane, remove its data and .venv; built tools stay in
 test: .venv/installed ## run all tests; builds missing tools first, with progress
 	@$(LOCAL) toolchain $(if $(LINUX),--tests) >/dev/null
 	@$(PY) -m pytest --numprocesses auto --dist loadfile tests/spec tests/components tests/policies tests/review
-	@$(PY) -m pytest $(REAL_TESTS)
+	@$(PY) -m pytest tests/local tests/engine
+	@$(if $(LINUX),$(PY) -m pytest tests/dataplane)
 
 check: .venv/installed ## lint, format, types, generated schemas
 	@.venv/bin/ruff check .

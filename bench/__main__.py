@@ -110,9 +110,8 @@ def _unit_tests() -> Iterator[Figure]:
         "tests/spec",
         "tests/components",
         "tests/policies",
-        "tests/review",
     ]
-    yield Figure("unit tests", _seconds(command), 60, "s", "without engine, cluster or server; one run")
+    yield Figure("unit tests", _seconds(command), 60, "s", "tests/spec, tests/components, tests/policies; one run")
 
 
 def _reaction() -> Iterator[Figure]:

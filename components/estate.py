@@ -88,7 +88,7 @@ class TritonEstate(pulumi.ComponentResource):
                 namespace=spec.namespace,
                 monitoring=spec.monitoring,
                 autoscaler=spec.autoscaler,
-                access=access.access(spec),
+                access=access.access(spec, model.spec.traffic),
             )
             options = self._child(depends_on=[namespace, *self._operator, *keda, *sidecars, *nodes])
             serving[model.name] = TritonService(model.name, arguments, options).serving
@@ -131,8 +131,8 @@ class TritonEstate(pulumi.ComponentResource):
         serving: Mapping[str, list[pulumi.Resource]],
     ) -> None:
         """The routes to models, each of which waits for its own model only."""
-        spec, models, found = estate.spec, estate.models, access.access(estate.spec)
-        if spec.ingress is None or found is None:
+        spec, models = estate.spec, estate.models
+        if spec.ingress is None:
             return
         ready = ingress.ready
         copies = model_routes.copies(models)
@@ -142,7 +142,7 @@ class TritonEstate(pulumi.ComponentResource):
                 copies=copies[model.name],
                 ingress=spec.ingress,
                 tokens=spec.tokens,
-                access=found,
+                access=access.access(spec, model.spec.traffic),
                 namespace=spec.namespace,
             )
             ModelRoutes(model.name, routes, self._child(depends_on=[namespace, *ready, *serving[model.name]]))

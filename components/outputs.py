@@ -19,6 +19,7 @@ from spec.contract import (
 )
 from spec.estate import EstateSpec
 from spec.grafana import GrafanaSpec, model_dashboard
+from spec.ingress import gateways_of
 from spec.pool import GpuPoolSpec
 from spec.resolve import Model
 
@@ -39,7 +40,7 @@ def contract(estate: Estate) -> dict[str, Any]:
 def _model(model: Model, spec: EstateSpec) -> ModelEntry:
     namespace, ingress = spec.namespace, spec.ingress
     service = addresses.service(model, namespace)
-    address = addresses.public(model, ingress) if ingress else service
+    address = addresses.main(model, ingress) if ingress else service
     headers = [tokens.HEADER] if model.needs_token else []
     primary, mirror = model.primary, model.spec.traffic.mirror
     config = primary.configs.get(primary.triton_name)
@@ -51,6 +52,7 @@ def _model(model: Model, spec: EstateSpec) -> ModelEntry:
         http_target=address.http_target,
         grpc_target=address.grpc_target or "",
         tls=address.tls if ingress else None,
+        gateways=[one.name for one in gateways_of(ingress, model.spec.traffic)] if ingress else None,
         request_headers=headers or None,
         shared=addresses.shared(model, ingress) if ingress else None,
         internal=addresses.internal(model, ingress) if ingress else None,

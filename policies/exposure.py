@@ -77,8 +77,8 @@ def endpoint_clear_text(view: View) -> Iterator[Finding]:
     "endpoint-token",
     "Whoever calls a model through a public gateway needs a token",
     why="Anybody who finds the address could use the cards and ask the model whatever he likes.",
-    fix="auth: {token: true} in the model file and tokens in the stack file; for a model that is meant for everybody a "
-    "waiver that says so",
+    fix="auth: {token: true} in the model file and tokens in the stack file; traffic: {gateways: [internal]} for a "
+    "model that only callers from inside need; for one that is meant for everybody a waiver that says so",
     severity=Severity.CRITICAL,
     dev=Level.DISABLED,
 )
@@ -90,7 +90,7 @@ def endpoint_token(view: View) -> Iterator[Finding]:
     for routes in istio(view, "VirtualService"):
         for name in sorted(bound_to(routes) - {MESH}):
             gateway = gateways.get(name)
-            if gateway is not None and gateway.labels.get(_NAME) == _INTERNAL:
+            if gateway is not None and _is_internal(gateway):
                 continue
             seen = set()
             for model, request in _exposed(routes, services):
@@ -110,13 +110,20 @@ def endpoint_token(view: View) -> Iterator[Finding]:
     dev=Level.ADVISORY,
 )
 def token_without_authorization(view: View) -> Iterator[Finding]:
-    """RequestAuthentications against AuthorizationPolicies for the same pods."""
+    """RequestAuthentications against AuthorizationPolicies for the same pods.
+
+    Left alone is a gateway that demands no token of anybody, because it is internal or no model is behind it: there a
+    check still keeps tokens from the models.
+    """
     demanding: dict[str, list[Resource]] = {}
     for policy in istio(view, "AuthorizationPolicy"):
         found, denies = policy.at("spec", "rules", default=[]), policy.at("spec", "action", default="ALLOW") == "DENY"
         if any(refuses_strangers(rule) if denies else demands_token(rule) for rule in found):
             demanding.setdefault(policy.namespace, []).append(policy)
+    idle = _idle_checks(view)
     for check in istio(view, "RequestAuthentication"):
+        if id(check) in idle:
+            continue
         labels = check.at("spec", "selector", "matchLabels", default={})
         for policy in demanding.get(check.namespace, ()):
             same = policy.at("spec", "targetRefs") == check.at("spec", "targetRefs")
@@ -153,6 +160,23 @@ def debug_exposed(view: View) -> Iterator[Finding]:
         for pods in debugged.values() if opened else ():
             if pods.made_by.namespace == policy.namespace and matches(selector, pods.labels):
                 yield Finding(policy, f"opens {pods.made_by.key}")
+
+
+def _is_internal(gateway: Resource) -> bool:
+    return gateway.labels.get(_NAME) == _INTERNAL
+
+
+def _idle_checks(view: View) -> set[int]:
+    """The RequestAuthentications, by identity, that are only about gateways of which nobody has to demand a token."""
+    services = Services(view)
+    leading = {name for routes in istio(view, "VirtualService") if any(_exposed(routes, services))
+               for name in bound_to(routes)}  # fmt: skip
+    idle: set[int] = set()
+    busy: set[int] = set()
+    for gateway in istio(view, "Gateway"):
+        demands = not _is_internal(gateway) and f"{gateway.namespace}/{gateway.object_name}" in leading
+        (busy if demands else idle).update(id(check) for check in about(view, "RequestAuthentication", gateway))
+    return idle - busy
 
 
 def _plain_servers(gateway: Resource) -> Iterator[Mapping[str, Any]]:

@@ -8,6 +8,8 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from spec.traffic import GatewayName
+
 VERSION: Final = "triton-estate/v1"
 
 
@@ -91,14 +93,16 @@ class ModelEntry(_Part):
     Attributes:
         owner: team that answers for it.
         triton_model: its name inside Triton, as requests name it.
-        http_url: base address of KServe's v2 protocol.
+        http_url: base address of KServe's v2 protocol: at the first of the model's gateways, else of its Service.
         http_target: the same as ``host[:port][/path]``, as Triton's HTTP client takes it.
         grpc_target: ``host:port`` for Triton's gRPC client.
         tls: whether these two speak TLS (the clients' ``ssl=True``); absent without a gateway, where they do not.
+        gateways: the gateways that lead to the model, ``public`` before ``internal``; absent without a gateway.
         request_headers: names of the headers that a request has to have, over gRPC of the metadata; absent for none.
             ``authorization`` takes a token with and without ``Bearer `` before it.
-        shared: the model on the host that models share, HTTP only, where the stack has one.
-        internal: the model at the internal gateway, where the stack has one.
+        shared: the model on the host that models share at the first of its gateways, HTTP only, where there is one.
+        internal: the model at the internal gateway, where that leads to it; for a model that is not public the same as
+            the addresses above.
         service: the model's Service, past the gateways: for the models' namespace and the callers that the stack
             names. Absent without a gateway, where the addresses above are those of the Service.
         ready_url: answers 200 when the model can take requests.
@@ -124,6 +128,7 @@ class ModelEntry(_Part):
     http_target: str
     grpc_target: str
     tls: bool | None = None
+    gateways: list[GatewayName] | None = None
     request_headers: list[str] | None = None
     shared: AddressEntry | None = None
     internal: AddressEntry | None = None

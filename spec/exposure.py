@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from spec import triton
 from spec.estate import EstateSpec
 from spec.fields import memory_bytes
-from spec.ingress import IngressSpec, gateways, host_label, label_in, prefix
+from spec.ingress import PUBLIC, IngressSpec, gateways, gateways_of, host_label, label_in, prefix
 from spec.model import ModelSpec
 from spec.problems import Problem
 from spec.revisions import check_interfaces
@@ -25,7 +25,7 @@ _BYTES: Final = {
 }  # fmt: skip
 _NO_GATEWAY: Final = "nothing stands before the model that would do this"
 # Fields of ``traffic`` that a gateway gives a meaning to, in Python's spelling.
-_AT_THE_GATEWAY: Final = ("testers", "limits", "host", "prefix")
+_AT_THE_GATEWAY: Final = ("testers", "limits", "gateways", "host", "prefix")
 
 
 def check_exposure(spec: ModelSpec, configs: Sequence[ModelConfig | None], estate: EstateSpec) -> Iterator[Problem]:
@@ -60,15 +60,24 @@ def check_exposure(spec: ModelSpec, configs: Sequence[ModelConfig | None], estat
 
 
 def _address(spec: ModelSpec, ingress: IngressSpec) -> Iterator[Problem]:
-    traffic, hosts = spec.traffic, [gateway.spec.prefix_host for gateway in gateways(ingress)]
-    if traffic.prefix and not any(hosts):
-        yield Problem("prefix", "the stack has no host that models share", traffic.prefix, "absent without prefixHost",
-                      "add ingress: {prefixHost: …} to the stack, or leave prefix out")  # fmt: skip
-    host = traffic.host
-    if host and "." in host and label_in(host, ingress.domain) is None:
+    traffic, known = spec.traffic, [gateway.name for gateway in gateways(ingress)]
+    missing = [name for name in traffic.gateways or () if name not in known]
+    for name in missing:
+        fix = f"add ingress: {{{name}: {{domain: …}}}} to the stack, or leave {name} out"
+        yield Problem("gateways", "the stack has no such gateway", name, ", ".join(known), fix)
+    if missing:
+        return
+    leading = gateways_of(ingress, traffic)
+    if traffic.prefix and not any(gateway.spec.prefix_host for gateway in leading):
+        setting = "prefixHost: …" if leading[0].name == PUBLIC else f"{leading[0].name}: {{prefixHost: …}}"
+        fix = f"add ingress: {{{setting}}} to the stack, or leave prefix out"
+        yield Problem("prefix", "no gateway of the model has a host that models share", traffic.prefix,
+                      "absent without prefixHost", fix)  # fmt: skip
+    host, domain = traffic.host, leading[0].spec.domain
+    if host and "." in host and label_in(host, domain) is None:
         label = host.partition(".")[0]
-        yield Problem("host", "outside the gateway's domain", host, f"one label and .{ingress.domain}",
-                      f"write {label}, which is {label}.{ingress.domain}")  # fmt: skip
+        yield Problem("host", "outside the gateway's domain", host, f"one label and .{domain}",
+                      f"write {label}, which is {label}.{domain}")  # fmt: skip
 
 
 def _request_bytes(config: ModelConfig) -> int:
@@ -97,6 +106,8 @@ def check_addresses(traffic: Mapping[str, TrafficSpec], ingress: IngressSpec | N
     for gateway in gateways(ingress):
         shared = gateway.spec.prefix_host
         for model, spec in traffic.items():
+            if not gateway.leads_to(spec):
+                continue
             host = gateway.host(model, spec)
             field = "traffic.host" if spec.host else "name"
             if host == shared:

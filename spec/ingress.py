@@ -11,7 +11,7 @@ from spec import names
 from spec.charts import ChartName
 from spec.fields import DnsLabel, DnsName, LabelKey, LabelValue, Spec, refuse, refuse_all
 from spec.problems import Problem
-from spec.traffic import TrafficSpec
+from spec.traffic import GatewayName, TrafficSpec
 
 # Where Istio's own installation guide puts them.
 CONTROL_NAMESPACE: Final = "istio-system"
@@ -183,7 +183,7 @@ class Gateway:
         selector: labels of its pods.
     """
 
-    name: str
+    name: GatewayName
     spec: GatewaySpec
     namespace: str
     selector: Mapping[str, str]
@@ -212,6 +212,10 @@ class Gateway:
         """Name of a model's objects for this gateway; a dot is in no model's name, so none is another model's."""
         return model if self.name == PUBLIC else f"{model}.{self.name}"
 
+    def leads_to(self, traffic: TrafficSpec) -> bool:
+        """Whether a model is at this gateway."""
+        return traffic.gateways is None or self.name in traffic.gateways
+
     def host(self, model: str, traffic: TrafficSpec) -> str:
         """Name of a model at this gateway."""
         return f"{host_label(model, traffic)}.{self.spec.domain}"
@@ -219,11 +223,17 @@ class Gateway:
 
 def gateways(ingress: IngressSpec) -> list[Gateway]:
     """The gateways of a stack, the public one first."""
-    found = [(PUBLIC, ingress), *([(INTERNAL, ingress.internal)] if ingress.internal else [])]
+    found: list[tuple[GatewayName, GatewaySpec]] = [(PUBLIC, ingress)]
+    found += [(INTERNAL, ingress.internal)] if ingress.internal else []
     if ingress.provider == "existing":
         return [Gateway(name, spec, spec.namespace or "", spec.selector) for name, spec in found]
     labels = {name: {"istio": release.removeprefix("istio-")} for name, release in RELEASES.items()}
     return [Gateway(name, spec, GATEWAY_NAMESPACE, labels[name]) for name, spec in found]
+
+
+def gateways_of(ingress: IngressSpec, traffic: TrafficSpec) -> list[Gateway]:
+    """The gateways that lead to a model, the public one first."""
+    return [gateway for gateway in gateways(ingress) if gateway.leads_to(traffic)]
 
 
 def host_label(model: str, traffic: TrafficSpec) -> str:

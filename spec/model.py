@@ -135,7 +135,8 @@ class RevisionSpec(Spec):
         pool: GPU pool to run on; by default the first one that can serve the GPU request.
         node_selector: further node labels to ask for.
         priority: an existing PriorityClass.
-        image: Triton image; by default the estate's.
+        image: Triton image, ``name:tag``, ``name@sha256:digest`` or both, ``name:tag@sha256:digest``; by default the
+            estate's.
         environment: environment variables of the server; secrets belong in ``credentials``.
         config: Triton ModelConfig in Triton's own field names, ``{file: <name>.pbtxt}`` beside this file, or absent to
             take the repository's own.
@@ -230,7 +231,7 @@ class DebugSpec(Spec):
 
     Attributes:
         lifetime: time after which it ends and gives its GPU back.
-        image: another image, such as one with a notebook; by default that of the model.
+        image: another image, such as one with a notebook, written as the model's; by default that of the model.
     """
 
     lifetime: Duration = "8h"

@@ -1,11 +1,12 @@
 """How requests reach a model and are shared out, and who may send them (model file)."""
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from spec.fields import Duration, Memory, ModelName, RevisionName, Spec, memory_bytes, refuse
+from spec.fields import Duration, Memory, ModelName, RevisionName, Spec, memory_bytes, refuse, refuse_all
+from spec.problems import Problem
 
 _HEADER: Final = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 _COOKIE: Final = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
@@ -17,6 +18,7 @@ _TAKEN_HEADERS: Final = ("authorization", "content-length", "cookie", "host", "t
 _LONGEST_PREFIX: Final = 128
 # Envoy counts the bytes of a request in 32 bits.
 _SIZES: Final = ("1Ki", "4095Mi")
+GatewayName = Literal["public", "internal"]
 HealthPath = Literal["/v2/health/live", "/v2/health/ready"]
 HEALTH_PATHS: Final[tuple[HealthPath, ...]] = ("/v2/health/live", "/v2/health/ready")
 
@@ -69,6 +71,24 @@ def _check_size(value: str) -> str:
     return value
 
 
+def _check_gateways(value: object) -> object:
+    known = get_args(GatewayName)
+    if value == []:
+        refuse("nobody would reach the model", allowed=f"{', '.join(known)} or both",
+               fix="name a gateway, or leave gateways out for all of them")  # fmt: skip
+    if not isinstance(value, list):
+        return value
+    problems = []
+    for index, name in enumerate(value):
+        if name not in known:
+            problems.append(Problem(f"[{index}]", "not a gateway", name, ", ".join(known), "write one of them"))
+        elif name in value[:index]:
+            problems.append(Problem(f"[{index}]", "is there already", name, "each gateway once", "leave it out"))
+    if problems:
+        refuse_all(problems)
+    return value
+
+
 def _one_of(*fields: str) -> ConfigDict:
     """Makes editors ask for exactly one of these fields, as the validators do."""
     return ConfigDict(json_schema_extra={"oneOf": [{"required": [field]} for field in fields]})
@@ -83,6 +103,11 @@ CookieName = Annotated[str, AfterValidator(_check_cookie), _text(_COOKIE)]
 MatchValue = Annotated[str, AfterValidator(_check_value), _text(_VALUE)]
 HostName = Annotated[str, AfterValidator(_check_host), _text(_HOST)]
 PathPrefix = Annotated[str, AfterValidator(_check_prefix), _text(_PREFIX, maxLength=_LONGEST_PREFIX)]
+GatewayNames = Annotated[
+    list[GatewayName],
+    BeforeValidator(_check_gateways),
+    WithJsonSchema({"type": "array", "items": {"enum": [*get_args(GatewayName)]}, "minItems": 1, "uniqueItems": True}),
+]
 RequestSize = Annotated[Memory, AfterValidator(_check_size)]
 
 
@@ -189,7 +214,10 @@ class TrafficSpec(Spec):
         mirror: copies of requests to one more revision or model.
         timeout: longest time that a request may take.
         limits: how much a caller may ask for; absent for no limit.
-        host: name at the gateway: a label, or the whole name inside the gateway's domain; by default the model's name.
+        gateways: which of the stack's gateways lead to the model, ``public``, ``internal`` or both; by default all
+            that the stack has.
+        host: name at the gateways: a label, or the whole name inside the domain of the first of them; by default the
+            model's name.
         prefix: path on the gateway's shared host; by default ``/<model>``.
     """
 
@@ -198,6 +226,7 @@ class TrafficSpec(Spec):
     mirror: MirrorSpec | None = None
     timeout: Duration = "300s"
     limits: LimitsSpec | None = None
+    gateways: GatewayNames | None = None
     host: HostName | None = None
     prefix: PathPrefix | None = None
 

@@ -19,8 +19,9 @@ from components.ingress.policy_crds import (
 from components.serving import network, runtime
 from spec import names
 from spec.estate import EstateSpec
-from spec.ingress import Gateway, gateways
+from spec.ingress import Gateway, gateways, gateways_of
 from spec.resolve import Model, Revision
+from spec.traffic import TrafficSpec
 
 # The API server writes it on every namespace.
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
@@ -35,7 +36,7 @@ class Access:
     """Who comes in.
 
     Attributes:
-        gateways: of the stack.
+        gateways: that lead to the model, or all of the stack.
         namespace: of the models.
         callers: further namespaces whose pods call models past the gateways.
         monitoring: namespace of the Prometheus, None where the stack does not know it.
@@ -49,15 +50,21 @@ class Access:
     sidecars: bool
 
 
-def access(spec: EstateSpec) -> Access | None:
-    """Who comes in to the models of a stack, None where it has no gateway and anybody in the cluster may."""
+def access(spec: EstateSpec, traffic: TrafficSpec | None = None) -> Access | None:
+    """Who comes in to a model of a stack, None where it has no gateway and anybody in the cluster may.
+
+    Args:
+        spec: the stack.
+        traffic: of the model, None for whatever all models have in common.
+    """
     if spec.ingress is None:
         return None
     prometheus = spec.monitoring.prometheus
     managed = prometheus is not None and prometheus.provider == "managed"
     monitoring = names.MONITORING_NAMESPACE if managed else prometheus.namespace if prometheus else None
     ingress = spec.ingress
-    return Access(gateways(ingress), spec.namespace, sorted(set(ingress.callers)), monitoring, ingress.sidecars)
+    leading = gateways_of(ingress, traffic) if traffic else gateways(ingress)
+    return Access(leading, spec.namespace, sorted(set(ingress.callers)), monitoring, ingress.sidecars)
 
 
 def ingress_rules(found: Access, *, open_to_callers: bool) -> list[k8s.networking.v1.NetworkPolicyIngressRuleArgs]:

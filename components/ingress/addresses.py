@@ -3,7 +3,7 @@
 from components.serving import runtime
 from spec import names
 from spec.contract import AddressEntry
-from spec.ingress import INTERNAL, PUBLIC, Gateway, IngressSpec, gateways, prefix
+from spec.ingress import INTERNAL, Gateway, IngressSpec, gateways_of, prefix
 from spec.resolve import Model
 
 
@@ -16,24 +16,26 @@ def service(model: Model, namespace: str) -> AddressEntry:
     )
 
 
-def public(model: Model, ingress: IngressSpec) -> AddressEntry:
-    """The model's own host at the public gateway."""
-    return _own(model, gateways(ingress)[0])
+def main(model: Model, ingress: IngressSpec) -> AddressEntry:
+    """The model's own host at the first of its gateways: the public one, unless it is not there."""
+    return _own(model, gateways_of(ingress, model.spec.traffic)[0])
 
 
 def internal(model: Model, ingress: IngressSpec) -> AddressEntry | None:
-    """The model's own host at the internal gateway, where there is one."""
-    return next((_own(model, gateway) for gateway in gateways(ingress) if gateway.name == INTERNAL), None)
+    """The model's own host at the internal gateway, where that leads to it."""
+    leading = gateways_of(ingress, model.spec.traffic)
+    return next((_own(model, gateway) for gateway in leading if gateway.name == INTERNAL), None)
 
 
 def shared(model: Model, ingress: IngressSpec) -> AddressEntry | None:
-    """The model on the host that models share at the public gateway, where there is one."""
-    for gateway in gateways(ingress):
-        if gateway.name == PUBLIC and (host := gateway.spec.prefix_host):
-            path = prefix(model.name, model.spec.traffic)
-            url, target = f"{gateway.scheme}://{host}{path}", f"{host}:{gateway.port}{path}"
-            return AddressEntry(http_url=url, http_target=target, tls=gateway.spec.tls is not None)
-    return None
+    """The model on the host that models share at the first of its gateways, where there is one."""
+    gateway = gateways_of(ingress, model.spec.traffic)[0]
+    host = gateway.spec.prefix_host
+    if host is None:
+        return None
+    path = prefix(model.name, model.spec.traffic)
+    url, target = f"{gateway.scheme}://{host}{path}", f"{host}:{gateway.port}{path}"
+    return AddressEntry(http_url=url, http_target=target, tls=gateway.spec.tls is not None)
 
 
 def _own(model: Model, gateway: Gateway) -> AddressEntry:

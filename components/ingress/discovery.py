@@ -12,8 +12,8 @@ NAME: Final = "triton-models"
 _FILE: Final = "models.json"
 # What a client needs of a model's entry in the stack's outputs, under the same names.
 _FIELDS: Final = (
-    "owner", "tritonModel", "httpUrl", "httpTarget", "grpcTarget", "tls", "requestHeaders", "shared", "internal",
-    "service", "timeout", "inputs", "outputs",
+    "owner", "tritonModel", "httpUrl", "httpTarget", "grpcTarget", "tls", "gateways", "requestHeaders", "shared",
+    "internal", "service", "timeout", "inputs", "outputs",
 )  # fmt: skip
 
 

@@ -8,12 +8,12 @@ import pulumi_kubernetes as k8s
 
 from components import versions
 from components.args import Args
+from components.certificates import Certificate, IssuerRef
 from components.charts import chart_release
 from components.crds import custom_resource
 from components.ingress import limits, tokens
 from components.ingress.crds import Gateway, Server, ServerPort, ServerTls
 from components.ingress.policy_crds import AccessLogging, LogProvider, Telemetry, WorkloadSelector
-from components.monitoring.metrics_adapter import Certificate, IssuerRef
 from spec import ingress as settings
 from spec import names
 from spec.fields import duration_seconds

@@ -57,7 +57,8 @@ def envoy_filter(gateway: Gateway, models: Sequence[Model], *, checks_tokens: bo
         checks_tokens: whether the gateway checks tokens.
     """
     patches = [tokens.takes_bare_tokens()] if checks_tokens else []
-    patches += [*_rates(models), *_sizes(models), *_copies(models)]
+    there = [model for model in models if gateway.leads_to(model.spec.traffic)]
+    patches += [*_rates(there), *_sizes(there), *_copies(there)]
     if not patches:
         return None
     selector = EnvoyFilterSelector(labels=dict(gateway.selector))

@@ -10,7 +10,7 @@ from components.crds import custom_resource
 from components.ingress import access, destinations, routes, tokens
 from components.ingress.access import Access
 from spec import names
-from spec.ingress import Gateway, IngressSpec, gateways
+from spec.ingress import Gateway, IngressSpec, gateways, gateways_of
 from spec.resolve import Model
 from spec.tokens import TokensSpec
 
@@ -23,7 +23,7 @@ class ModelRoutesArgs(Args):
         copies: the Service that gets copies of its requests.
         ingress: how requests come in.
         tokens: whose tokens are good.
-        access: who comes in.
+        access: who comes in to the model.
         namespace: of the models.
     """
 
@@ -31,7 +31,7 @@ class ModelRoutesArgs(Args):
     copies: str | None
     ingress: IngressSpec
     tokens: TokensSpec | None
-    access: Access
+    access: Access | None
     namespace: str
 
 
@@ -50,13 +50,13 @@ class ModelRoutes(pulumi.ComponentResource):
             rule = destinations.destination_rule(revision, namespace)
             metadata = _metadata(model, found, namespace)
             rules.append(custom_resource(found, metadata, rule, self._child()))
-        for gateway in gateways(args.ingress):
+        for gateway in gateways_of(args.ingress, model.spec.traffic):
             self._gateway(gateway, args, rules)
         mesh = routes.mesh_routes(model, namespace, args.copies)
         service = routes.virtual_service([names.service_host(model.name, namespace)], [routes.MESH], mesh)
         called = f"{model.name}.{routes.MESH}"
         custom_resource(called, _metadata(model, called, namespace), service, self._child(rules))
-        if args.access.sidecars:
+        if args.access and args.access.sidecars:
             policy = access.policy(model, args.access)
             custom_resource(model.name, _metadata(model, model.name, namespace), policy, self._child())
         self.register_outputs({})
@@ -85,11 +85,12 @@ def shared_routes(
     """The routes of each host that models share, one VirtualService for all of them."""
     found = []
     for gateway in gateways(ingress):
-        if gateway.spec.prefix_host and models:
+        there = [model for model in models if gateway.leads_to(model.spec.traffic)]
+        if gateway.spec.prefix_host and there:
             service = routes.virtual_service(
                 [gateway.spec.prefix_host],
                 [f"{gateway.namespace}/{gateway.resource}"],
-                routes.prefix_routes(models, namespace, copies(models)),
+                routes.prefix_routes(there, namespace, copies(models)),
             )
             metadata = k8s.meta.v1.ObjectMetaArgs(
                 name=gateway.shared_routes, namespace=namespace, labels=names.estate_labels("shared-host")

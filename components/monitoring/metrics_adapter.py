@@ -1,13 +1,14 @@
 """prometheus-adapter: answers the custom metrics API from Prometheus."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 import pulumi
 import pulumi_kubernetes as k8s
 
 from components import versions
 from components.args import Args
-from components.crds import CustomSpec, Part, custom_resource
+from components.certificates import Certificate, IssuerRef
+from components.crds import custom_resource
 from components.monitoring import adapter_access, adapter_rules
 from components.monitoring.adapter_access import NAME, labels, metadata
 from components.rolling import rolled_by
@@ -27,25 +28,6 @@ _CERTIFICATE_PATH: Final = "/var/run/serving-cert"
 # What the project's own manifests ask for; it keeps the names of all series of the rules in memory.
 _CPU: Final = "100m"
 _MEMORY: Final = "256Mi"
-
-
-class IssuerRef(Part):
-    """Who signs."""
-
-    group: str = "cert-manager.io"
-    kind: str = "ClusterIssuer"
-    name: str
-
-
-class Certificate(CustomSpec):
-    """A certificate that cert-manager makes, renews and keeps in a Secret."""
-
-    API_VERSION: ClassVar[str] = "cert-manager.io/v1"
-    KIND: ClassVar[str] = "Certificate"
-
-    secret_name: str
-    dns_names: list[str]
-    issuer_ref: IssuerRef
 
 
 class MetricsAdapterArgs(Args):

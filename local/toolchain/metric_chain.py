@@ -9,6 +9,7 @@ OPERATOR_CRDS: Final = "prometheus-operator-crds"
 KEDA_CRDS: Final = "keda-crds"
 ISTIO_CRDS: Final = "istio-crds"
 ISTIO_CHARTS: Final = "istio-charts"
+CERT_MANAGER_CRDS: Final = "cert-manager-crds"
 # Prometheus' programs keep their version here.
 _VERSION: Final = "github.com/prometheus/common/version.Version"
 _PROMETHEUS: Final = "3.16.0"
@@ -140,6 +141,19 @@ ISTIO_FILES: Final = Family(
     ),
     disk_after=2,
 )
+# The only kind of it that this project makes objects of.
+CERT_MANAGER_KINDS: Final = Family(
+    name=CERT_MANAGER_CRDS,
+    go="cert-manager",
+    version="1.21.2",
+    files=(
+        ModuleFile(
+            "github.com/cert-manager/cert-manager",
+            "deploy/crds/cert-manager.io_certificates.yaml",
+            f"{CERT_MANAGER_CRDS}/certificates.yaml",
+        ),
+    ),
+)
 # Nothing of a cluster: it checks the workflow files of this project.
 ACTIONLINT: Final = Family(
     name="actionlint",
@@ -155,6 +169,6 @@ ACTIONLINT: Final = Family(
 # KEDA first: it takes longest.
 TEST_FAMILIES: Final = (
     *(KEDA, ISTIO, PROMETHEUS, PROMETHEUS_OPERATOR, ISTIO_AGENT, ACTIONLINT),
-    *(PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS, ISTIO_KINDS, ISTIO_FILES),
+    *(PROMETHEUS_OPERATOR_CRDS, KEDA_KINDS, ISTIO_KINDS, ISTIO_FILES, CERT_MANAGER_KINDS),
 )
 WITH_TESTS: Final = (*FAMILIES, *TEST_FAMILIES)

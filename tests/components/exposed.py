@@ -44,6 +44,7 @@ MODEL_CASES: list[tuple[type[Spec], str, dict[str, Any], dict[str, Any]]] = [
     (ModelSpec, "auth", {}, GUARDED),
     (TrafficSpec, "testers", TESTED, BY_HEADER),
     (TrafficSpec, "limits", {}, LIMITED),
+    (TrafficSpec, "gateways", {}, {"traffic": {"gateways": ["internal"]}}),
     (TrafficSpec, "host", {}, {"traffic": {"host": "other"}}),
     (TrafficSpec, "prefix", {}, {"traffic": {"prefix": "/other"}}),
     (MirrorSpec, "model", {"traffic": {"mirror": {"model": "one"}}}, {"traffic": {"mirror": {"model": "two"}}}),

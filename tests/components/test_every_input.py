@@ -257,7 +257,7 @@ def pools_of(spec: type[Spec], field: str, before: dict[str, Any]) -> dict[str, 
     pools = ["whole", "spare"] if field == "pool" else ["mig"] if before is ON_MIG else ["whole"]
     pools = ["hami"] if spec is GpuRequest and before is not ON_MIG else pools
     keda = {"autoscaler": {"backend": "keda"}} if before is SCHEDULED else {}
-    gateway = exposed.stack() if (spec, field) in exposed.AT_THE_GATEWAY else {}
+    gateway = exposed.TWO if (spec, field) in exposed.AT_THE_GATEWAY else {}
     return {"environment": "dev", "gpuPools": [POOLS[name] for name in pools]} | keda | gateway
 
 

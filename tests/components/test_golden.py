@@ -67,6 +67,7 @@ traffic:
   mirror: {to: twin, percent: 5}
   timeout: 60s
   limits: {requestsPerSecond: 100, maxRequestSize: 16Mi}
+  gateways: [public]
   host: rank
   prefix: /search/ranker
 auth: {token: true, openPaths: [/v2/health/live]}

@@ -349,6 +349,12 @@ class TestOrder:
         assert changed == {"VirtualService", "ConfigMap"}
 
 
+def fits(outputs: object) -> None:
+    """They are what the schema says."""
+    text = (schema.FOLDER / "contract.schema.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(json.loads(text)).validate(outputs)
+
+
 class TestAddresses:
     def test_they_are_the_gateways(self, render: Renderer) -> None:
         found = render({"m": AUTH}, **stack(internal=INTERNAL)).outputs["models"]["m"]
@@ -390,8 +396,7 @@ class TestAddresses:
     def test_they_fit_the_schema(self, render: Renderer) -> None:
         models = {"m": AUTH + THREE + "traffic: {split: {v1: 100}, mirror: {to: v2, percent: 0.5}}\n"}
         outputs = render(models, **stack(internal=INTERNAL)).outputs
-        text = (schema.FOLDER / "contract.schema.json").read_text(encoding="utf-8")
-        jsonschema.Draft202012Validator(json.loads(text)).validate(outputs)
+        fits(outputs)
         assert outputs["models"]["m"]["mirror"] == {"to": "v2", "percent": 0.5}
 
     def test_clients_in_the_cluster_look_models_up_by_name(self, render: Renderer) -> None:

@@ -22,7 +22,12 @@ MODELS: Final[dict[str, dict[str, Any]]] = {
     "plain": {"scaling": {"min": 2, "max": 2}},
     "other": {},
     "held": {"auth": {"token": True}},
+    "outer": {"traffic": {"gateways": ["public"]}},
+    "inner": {"traffic": {"gateways": ["internal"]}},
 }
+# What whoever has no token is answered at each gateway.
+PUBLICLY: Final = {"plain": 200, "other": 200, "held": 403, "outer": 200, "inner": 404}
+INTERNALLY: Final = PUBLICLY | {"outer": 404, "inner": 200}
 
 
 def _existing(front: Front) -> dict[str, Any]:
@@ -95,10 +100,11 @@ def sealed(routed: Scene, authority: Authority, tmp_path_factory: pytest.TempPat
         authority,
         issuer,
     )
-    wanted = {"plain": 200, "other": 200, "held": 403}
-    public.envoy.until(lambda: {name: found.public.caller.infer(host(name), name).status for name in MODELS} == wanted)
+    public.envoy.until(
+        lambda: {name: found.public.caller.infer(host(name), name).status for name in MODELS} == PUBLICLY
+    )
     internal.envoy.until(
-        lambda: {name: found.internal.caller.infer(inside(name), name).status for name in MODELS} == wanted
+        lambda: {name: found.internal.caller.infer(inside(name), name).status for name in MODELS} == INTERNALLY
     )
     routed.gate.backends.take()
     return found

@@ -11,10 +11,22 @@ import pytest
 from tests.dataplane.gateway_calls import Answer, Caller, ask, load, many
 from tests.dataplane.gateway_certificates import Authority, context, shake
 from tests.dataplane.gateway_front import PUBLIC
-from tests.dataplane.gateway_sealed import API, CERTIFICATE, DOMAIN, INSIDE, MODELS, Sealed, bearer, host, inside
+from tests.dataplane.gateway_sealed import (
+    API,
+    CERTIFICATE,
+    DOMAIN,
+    INSIDE,
+    INTERNALLY,
+    PUBLICLY,
+    Sealed,
+    bearer,
+    host,
+    inside,
+)
 
 INFER: Final = "/v2/models/plain/infer"
-OPEN: Final = [name for name, more in MODELS.items() if "auth" not in more]
+OPEN: Final = [name for name in PUBLICLY if PUBLICLY[name] == INTERNALLY[name] == 200]
+UNIMPLEMENTED: Final = grpc.StatusCode.UNIMPLEMENTED.value[0]
 UNAVAILABLE: Final = grpc.StatusCode.UNAVAILABLE.value[0]
 
 
@@ -146,7 +158,7 @@ class TestPlainHttp:
 
 
 class TestInternal:
-    """Each model is at both gateways, at each under the domain of that gateway and under no other name."""
+    """A model is at both gateways, at each under the domain of that gateway and under no other name."""
 
     @pytest.mark.parametrize("name", OPEN)
     def test_the_internal_gateway_has_a_domain_of_its_own(self, name: str, sealed: Sealed) -> None:
@@ -177,3 +189,34 @@ class TestInternal:
     def test_both_check_tokens(self, headers: dict[str, str], status: int, sealed: Sealed) -> None:
         for scene, asked in ((sealed.public, host("held")), (sealed.internal, inside("held"))):
             assert scene.caller.infer(asked, "held", headers=headers).status == status
+
+
+class TestAtOneGateway:
+    """A model whose file names one gateway is not at the other one, under no name and on no path."""
+
+    @pytest.mark.parametrize("name", ["inner", "outer"])
+    def test_it_is_where_its_file_says_only(self, name: str, sealed: Sealed) -> None:
+        wanted, pods = (PUBLICLY[name], INTERNALLY[name]), sealed.public.addresses(f"{name}-v1")
+        scenes = (sealed.public, host(name)), (sealed.internal, inside(name))
+        answers = [scene.caller.infer(asked, name) for scene, asked in scenes]
+        assert tuple(one.status for one in answers) == wanted
+        assert {one.pod for one in answers if one.status == 200} == pods
+        for (scene, asked), status in zip(scenes, wanted, strict=True):
+            with scene.caller.channel(asked) as channel:
+                assert ask(channel, name).status == (0 if status == 200 else UNIMPLEMENTED)
+
+    def test_nothing_else_at_the_public_gateway_leads_inside(self, sealed: Sealed) -> None:
+        known, path = dataclasses.replace(sealed.public.caller, name=host("inner")), "/v2/models/inner/infer"
+        for asked, at in ((host("inner"), path), (inside("inner"), path), (API, f"/inner{path}"), (API, path)):
+            assert known.http(asked, at).status == 404, (asked, at)
+        # Plain HTTP leads to HTTPS, whatever the host.
+        assert sealed.plain.http(host("inner"), path).status in {301, 404}
+        assert not sealed.public.gate.backends.take()
+        # Else nothing would be shown.
+        assert known.http(API, "/outer/v2/models/outer/infer").status == 200
+
+    @pytest.mark.parametrize("asked", [host("outer"), inside("outer"), API, INSIDE])
+    def test_nothing_at_the_internal_gateway_leads_to_a_model_outside(self, asked: str, sealed: Sealed) -> None:
+        for path in ("/v2/models/outer/infer", "/outer/v2/models/outer/infer"):
+            assert sealed.internal.caller.http(asked, path).status == 404
+        assert not sealed.public.gate.backends.take()

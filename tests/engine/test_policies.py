@@ -1,5 +1,6 @@
 """The policy pack as the real engine runs it: a good stack passes, a bad one stops before anything is made of it."""
 
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -43,8 +44,7 @@ def stray(project: Project, *, image: str = '"registry.example.com/a:1"', env: o
 
 def refusals(outcome: Outcome) -> list[str]:
     """Names of the policies that refuse, as the engine shows them."""
-    marked = [line.strip() for line in outcome.text.splitlines() if line.strip().startswith("[mandatory")]
-    return sorted({line.split("]")[1].split()[0] for line in marked})
+    return sorted(set(re.findall(r"\[mandatory\] \[severity: \w+\]\s+(\S+)", outcome.text)))
 
 
 def test_the_dev_stack_passes(deployed: Project) -> None:
@@ -52,6 +52,20 @@ def test_the_dev_stack_passes(deployed: Project) -> None:
     assert "triton-estate@v1.0.0" in found.text
     assert "[mandatory" not in found.text
     assert "[advisory" not in found.text
+
+
+def test_a_prod_stack_passes_where_its_pools_are_large_enough(new_project: Callable[[str], Project]) -> None:
+    project = new_project("prodlike")
+    pools = [pool | {"nodes": 3, "gpusPerNode": 8} for pool in project.settings()["gpuPools"]]
+    project.set(environment="prod", gpuPools=pools, models={})
+    no_digests = "stacks: {prodlike: {levels: {image-without-digest: disabled}}}\n"
+    (project.folder / "policies" / "settings.yaml").write_text(no_digests)
+    found = project.pulumi("preview", *PACK).must_succeed()
+    assert "[mandatory" not in found.text
+    project.set(gpuPools=[pool | {"gpusPerNode": 1} for pool in pools])
+    found = project.pulumi("preview", *PACK)
+    assert found.code != 0
+    assert refusals(found) == ["gpu-pool-budget"]
 
 
 def test_a_bad_object_is_refused_with_reason_and_fix(judged: Project) -> None:
@@ -72,11 +86,13 @@ def test_an_update_that_skips_its_preview_makes_nothing_of_it(judged: Project) -
 
 
 def test_what_only_the_update_knows_is_not_passed(judged: Project) -> None:
-    judged.set(environment="dev")
-    with stray(judged, image='where.metadata["uid"].apply(lambda uid: f"registry.example.com/a:{{uid}}")'):
+    judged.set(environment="prod", models={})
+    with stray(judged, image='where.id.apply(lambda made: f"registry.example.com/a:{made}")'):
         found = judged.pulumi("preview", *PACK)
-    assert "cannot decide: " in found.text
-    assert "image is unknown" in found.text
+    judged.set(environment="dev")
+    assert found.code != 0
+    assert "image-tag-floats" in refusals(found)
+    assert "Deployment/stray: cannot decide: " in found.text
 
 
 def test_a_state_is_judged_without_the_program(deployed: Project) -> None:

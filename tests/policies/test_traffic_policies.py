@@ -37,10 +37,8 @@ def to(*weights: int | None, host: Any = HOST, port: Any = 8000, **rule: Any) ->
     return {"route": shares, "timeout": "60s", **rule}
 
 
-def gateway(*servers: dict[str, Any], namespace: str = "gates", **metadata: Any) -> Resource:
-    return made(
-        ISTIO, "Gateway", "public", {"selector": {"istio": "x"}, "servers": list(servers)}, namespace, **metadata
-    )
+def gateway(*servers: dict[str, Any], namespace: str = "gates", name: str = "public", **metadata: Any) -> Resource:
+    return made(ISTIO, "Gateway", name, {"selector": {"istio": "x"}, "servers": list(servers)}, namespace, **metadata)
 
 
 def security(kind: str, namespace: str = "gates", selector: dict[str, str] | None = None, **spec: Any) -> Resource:
@@ -49,6 +47,7 @@ def security(kind: str, namespace: str = "gates", selector: dict[str, str] | Non
     return made("security.istio.io/v1", kind, kind.lower(), found, namespace)
 
 
+INSIDE = {"app.kubernetes.io/name": "internal-gateway"}
 STRANGERS = {"from": [{"source": {"notRequestPrincipals": ["*"]}}]}
 DENY = security("AuthorizationPolicy", action="DENY", rules=[STRANGERS])
 JWT = security("RequestAuthentication", jwtRules=[{"issuer": "a"}])
@@ -412,7 +411,7 @@ class TestTokens:
         assert len(messages(traffic.endpoint_token, gateway(PLAIN), found, service(), TRITON)) == said
 
     def test_our_gateway_for_callers_from_inside_is_not_public(self) -> None:
-        inside = gateway(PLAIN, labels={"app.kubernetes.io/name": "internal-gateway"})
+        inside = gateway(PLAIN, labels=INSIDE)
         assert messages(traffic.endpoint_token, inside, routes(to(None)), service(), TRITON) == []
 
     @pytest.mark.parametrize(
@@ -475,6 +474,38 @@ class TestTokens:
     )
     def test_a_check_goes_with_a_demand_for_the_same_pods(self, policies: list[Resource], found: int) -> None:
         assert len(messages(traffic.token_without_authorization, JWT, *policies)) == found
+
+    @pytest.mark.parametrize(
+        ("gates", "found"),
+        [
+            ([gateway(SECURE), routes(to(None))], 1),
+            ([gateway(SECURE), routes(to(None), gateways=["gates/other"])], 0),
+            ([gateway(SECURE), routes(to(None, host="web"))], 0),
+            ([gateway(SECURE, labels=INSIDE), routes(to(None))], 0),
+            (
+                [
+                    gateway(SECURE, labels=INSIDE),
+                    gateway(SECURE, namespace="more"),
+                    routes(to(None), gateways=["more/public"]),
+                ],
+                0,
+            ),
+            (
+                # The same pods stand behind a public one.
+                [
+                    gateway(SECURE, labels=INSIDE),
+                    gateway(SECURE, name="again"),
+                    routes(to(None), gateways=["gates/again"]),
+                ],
+                1,
+            ),
+        ],
+        ids=["public", "of-others", "no-model", "internal", "elsewhere", "both"],
+    )
+    def test_a_gateway_without_public_models_may_check_without_demanding(
+        self, gates: list[Resource], found: int
+    ) -> None:
+        assert len(messages(traffic.token_without_authorization, JWT, *gates, service(), TRITON)) == found
 
 
 class TestDebugging:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from spec.catalog import Estate
-from spec.ingress import IngressSpec, gateways, host_label, prefix
+from spec.ingress import IngressSpec, gateways, gateways_of, host_label, prefix
 from spec.problems import Problem
 from spec.traffic import TrafficSpec
 from tests.keys import public
@@ -181,6 +181,95 @@ class TestClashes:
         assert len(load_stack(files, self.SHARED).models) == 3
 
 
+INTERNAL: dict[str, Any] = {"internal": {"domain": "models.internal", "prefixHost": "api.models.internal"}}
+
+
+class TestAtOneGateway:
+    @pytest.mark.parametrize(
+        ("gateways", "leading"),
+        [
+            (None, ["public", "internal"]),
+            (["public"], ["public"]),
+            (["internal"], ["internal"]),
+            (["internal", "public"], ["public", "internal"]),
+        ],
+    )
+    def test_a_model_is_at_those_that_it_names_or_at_all(self, gateways: list[str] | None, leading: list[str]) -> None:
+        ingress = IngressSpec.model_validate(MANAGED | INTERNAL)
+        traffic = TrafficSpec.model_validate({"gateways": gateways} if gateways else {})
+        assert [gateway.name for gateway in gateways_of(ingress, traffic)] == leading
+
+    @pytest.mark.parametrize(
+        ("gateways", "wrong", "message"),
+        [
+            ("[]", {"": []}, "nobody would reach the model"),
+            ("[public, public]", {"[1]": "public"}, "is there already"),
+            ("[internal, inside, internal, 5]", {"[1]": "inside", "[2]": "internal", "[3]": 5}, "not a gateway"),
+            ("internal", {"": "internal"}, "must be a list"),
+        ],
+    )
+    def test_what_names_no_gateway_is_refused_all_at_once(
+        self, gateways: str, wrong: dict[str, object], message: str, refusals: Refusals, five_lines: str
+    ) -> None:
+        found = refusals({"a.yaml": f"{five_lines}traffic: {{gateways: {gateways}}}\n"}, stack(INTERNAL))
+        assert {one.field: one.value for one in found} == {f"traffic.gateways{at}": one for at, one in wrong.items()}
+        assert found[0].message == message
+        assert all(one.line == 5 and one.allowed and one.fix for one in found)
+
+    @pytest.mark.parametrize("gateways", ["[internal]", "[public, internal]"])
+    def test_one_that_the_stack_lacks_is_refused(self, gateways: str, refused: Callable[..., Problem]) -> None:
+        problem = refused(stack({}), f"traffic: {{gateways: {gateways}, prefix: /a}}\n")
+        assert (problem.field, problem.value, problem.allowed) == ("traffic.gateways", "internal", "public")
+        assert problem.fix == "add ingress: {internal: {domain: …}} to the stack, or leave internal out"
+
+    def test_the_stack_is_to_blame_where_its_override_names_it(self, refusals: Refusals, five_lines: str) -> None:
+        settings = stack({}) | {"models": {"resnet": {"traffic": {"gateways": ["internal"]}}}}
+        (problem,) = refusals({"a.yaml": five_lines}, settings)
+        assert (problem.file, problem.field) == ("Pulumi.test.yaml", "models.resnet.traffic.gateways")
+
+    def test_a_prefix_needs_a_shared_host_there(self, refused: Callable[..., Problem]) -> None:
+        problem = refused(stack(INTERNAL), "traffic: {gateways: [public], prefix: /a}\n")
+        assert (problem.field, problem.fix) == (
+            "traffic.prefix", "add ingress: {prefixHost: …} to the stack, or leave prefix out",
+        )  # fmt: skip
+        inside = {"prefixHost": "api.models.example.com", "internal": {"domain": "models.internal"}}
+        problem = refused(stack(inside), "traffic: {gateways: [internal], prefix: /a}\n")
+        assert problem.fix.startswith("add ingress: {internal: {prefixHost: …}} to the stack")
+
+    @pytest.mark.parametrize("gateways", ["[internal]", "[public]"])
+    def test_a_host_is_in_the_domain_of_the_first(
+        self, gateways: str, load_stack: Load, refused: Callable[..., Problem], five_lines: str
+    ) -> None:
+        inside, outside = "detect.models.internal", "detect.models.example.com"
+        good, bad = (inside, outside) if gateways == "[internal]" else (outside, inside)
+        more = f"traffic: {{gateways: {gateways}, host: "
+        assert load_stack({"a.yaml": f"{five_lines}{more}{good}}}\n"}, stack(INTERNAL)).models
+        problem = refused(stack(INTERNAL), f"{more}{bad}}}\n")
+        assert (problem.field, problem.value) == ("traffic.host", bad)
+        assert problem.fix == f"write detect, which is {good}"
+
+    @pytest.mark.parametrize(
+        ("one", "two", "clash"),
+        [
+            ("[public]", "[internal]", False),
+            ("[public]", "[public, internal]", True),
+            ("[internal]", "[internal]", True),
+        ],
+    )
+    def test_models_clash_at_a_gateway_that_leads_to_both(
+        self, one: str, two: str, *, clash: bool, load_stack: Load, refusals: Refusals, five_lines: str
+    ) -> None:
+        settings = stack(INTERNAL | {"prefixHost": "api.models.example.com"})
+        files = named(five_lines, "a", f"traffic: {{gateways: {one}, host: x, prefix: /x}}\n")
+        files |= named(five_lines, "b", f"traffic: {{gateways: {two}, host: x, prefix: /x}}\n")
+        if clash:
+            assert {(found.file, found.field) for found in refusals(files, settings)} == {
+                ("models/b.yaml", "traffic.host"), ("models/b.yaml", "traffic.prefix"),
+            }  # fmt: skip
+        else:
+            assert len(load_stack(files, settings).models) == 2
+
+
 class TestWithoutAGateway:
     """What only a gateway does is refused where there is none, because nobody would do it."""
 
@@ -190,6 +279,7 @@ class TestWithoutAGateway:
             ("auth: {token: true}\n", "auth.token"),
             ("traffic: {limits: {requestsPerSecond: 5}}\n", "traffic.limits"),
             ("traffic: {testers: {header: {name: a, value: b}, to: v1}}\n", "traffic.testers"),
+            ("traffic: {gateways: [public]}\n", "traffic.gateways"),
             ("traffic: {host: a}\n", "traffic.host"),
             ("traffic: {prefix: /a}\n", "traffic.prefix"),
         ],
