@@ -13,12 +13,12 @@ PACK = ("--policy-pack", "policies")
 STRAY = """
 import pulumi_kubernetes as k8s
 
-where = k8s.core.v1.Namespace("stray", metadata={{"name": "{namespace}-stray", "labels": {{
+where = k8s.core.v1.Namespace("{name}", metadata={{"name": "{namespace}-{name}", "labels": {{
     "pod-security.kubernetes.io/enforce": "restricted"}}}})
 container = {{"name": "a", "image": {image}, "env": {env}}}
-k8s.apps.v1.Deployment("stray", metadata={{"name": "stray", "namespace": where.metadata["name"]}}, spec={{
-    "selector": {{"matchLabels": {{"app": "stray"}}}},
-    "template": {{"metadata": {{"labels": {{"app": "stray"}}}}, "spec": {{"containers": [container]}}}},
+k8s.apps.v1.Deployment("{name}", metadata={{"name": "{name}", "namespace": where.metadata["name"]}}, spec={{
+    "selector": {{"matchLabels": {{"app": "a"}}}},
+    "template": {{"metadata": {{"labels": {{"app": "a"}}}}, "spec": {{"containers": [container]}}}},
 }})
 """
 VARIABLE = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "0"}]
@@ -31,11 +31,13 @@ def judged(new_project: Callable[[str], Project]) -> Project:
 
 
 @contextmanager
-def stray(project: Project, *, image: str = '"registry.example.com/a:1"', env: object = ()) -> Generator[None]:
+def stray(
+    project: Project, name: str = "stray", *, image: str = '"registry.example.com/a:1"', env: object = ()
+) -> Generator[None]:
     """The program also makes a Deployment of this kind."""
     program = project.folder / "__main__.py"
     text = program.read_text()
-    program.write_text(text + STRAY.format(namespace=project.namespace, image=image, env=list(env)))  # ty: ignore[invalid-argument-type]
+    program.write_text(text + STRAY.format(name=name, namespace=project.namespace, image=image, env=list(env)))  # ty: ignore[invalid-argument-type]
     try:
         yield
     finally:
@@ -87,12 +89,13 @@ def test_an_update_that_skips_its_preview_makes_nothing_of_it(judged: Project) -
 
 def test_what_only_the_update_knows_is_not_passed(judged: Project) -> None:
     judged.set(environment="prod", models={})
-    with stray(judged, image='where.id.apply(lambda made: f"registry.example.com/a:{made}")'):
+    # Of a namespace that no other test has made, so that its id is not known.
+    with stray(judged, "unmade", image='where.id.apply(lambda made: f"registry.example.com/a:{made}")'):
         found = judged.pulumi("preview", *PACK)
     judged.set(environment="dev")
     assert found.code != 0
     assert "image-tag-floats" in refusals(found)
-    assert "Deployment/stray: cannot decide: " in found.text
+    assert "Deployment/unmade: cannot decide: " in found.text
 
 
 def test_a_state_is_judged_without_the_program(deployed: Project) -> None:
