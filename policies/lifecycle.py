@@ -8,12 +8,13 @@ from policies.judging.levels import Level, Severity
 from policies.judging.policy import Finding, estate_policy, object_policy
 from policies.judging.view import Resource, View, dig
 from policies.reading import probes, triton
-from policies.reading.images import branch_of, parse_image, references
+from policies.reading.images import branch_of, references
 from policies.reading.pods import matches, pods_of
 from policies.reading.replicas import Workload, share, workloads
 from policies.reading.shutdown import broken_hook, wait_seconds
 from spec import names
 from spec.fields import duration_seconds
+from spec.images import parse_image
 from spec.model import ModelSpec
 
 _READY: Final = re.compile(r"/ready(z|iness)?(?![\w-])")

@@ -12,9 +12,9 @@ from policies.leaks import secret_in_plain_sight
 from policies.network import network_open
 from policies.rbac import service_account_token, wide_rbac
 from policies.reading.each import each_pods
-from policies.reading.images import parse_image
 from policies.reading.pods import Pods, pods_of
 from spec import names
+from spec.images import parse_image
 from spec.ingress import CONTROL_NAMESPACE
 
 __all__ = [

@@ -11,7 +11,7 @@ from spec import names
 from spec.estate import EstateSpec
 
 _KUBERNETES: Final = "kubernetes:"
-_CLUSTER_WIDE: Final = "default"
+_DEFAULT_NAMESPACE: Final = "default"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Resource:
     @property
     def namespace(self) -> str:
         """Namespace of a Kubernetes object; ``default`` where it says none."""
-        return self.at("metadata", "namespace", default=_CLUSTER_WIDE)
+        return self.at("metadata", "namespace", default=_DEFAULT_NAMESPACE)
 
     @property
     def labels(self) -> Mapping[str, str]:

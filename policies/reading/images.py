@@ -6,9 +6,6 @@ from typing import Final
 
 from policies.judging.view import Resource, dig
 from policies.reading.pods import pods_of
-from spec.images import Image, parse_image
-
-__all__ = ["Image", "branch_of", "parse_image", "references"]
 
 # What registries call the newest of something.
 _BRANCHES: Final = frozenset(

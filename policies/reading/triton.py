@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from policies.judging.unknown import CannotDecide, known
 from policies.judging.view import dig
-from policies.reading.images import parse_image
 from policies.reading.pods import Pods
+from spec.images import parse_image
 
 SERVER: Final = "tritonserver"
 # The client's tools come in an image of the same name.
